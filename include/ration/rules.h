@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RATION_RULES_H
+#define RATION_RULES_H
+
+/*
+ * What an engine is told to keep: providers with their limits, accounts, tenants.
+ *
+ * Plain data. The config loader fills these structs from YAML or JSON; a program may fill them by hand. The engine copies
+ * what it keeps, so everything here is borrowed for the call of `ration_engine_new` only. Zeroed members mean the
+ * default named beside them. Specification chapters 1, 3 and 8.
+ */
+
+#include <ration/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ration_kind {
+    RATION_KIND_NONE = 0,
+    RATION_KIND_RATE,        /* token bucket */
+    RATION_KIND_CONCURRENCY, /* slots */
+    RATION_KIND_QUOTA,       /* calendar or rolling window */
+    RATION_KIND_COUNT,
+} ration_kind;
+
+typedef enum ration_counts {
+    RATION_COUNTS_REQUESTS = 0, /* a charge is one unit */
+    RATION_COUNTS_COST,         /* a charge is the request's cost */
+} ration_counts;
+
+typedef enum ration_enforce {
+    RATION_ENFORCE_ON = 0,
+    RATION_ENFORCE_SHADOW, /* decides and reports, never binds */
+} ration_enforce;
+
+typedef enum ration_auth_filter {
+    RATION_AUTH_INCLUDE = 0,
+    RATION_AUTH_ONLY,
+    RATION_AUTH_EXCLUDE,
+} ration_auth_filter;
+
+typedef enum ration_period {
+    RATION_PERIOD_NONE = 0, /* then `rolling_us` */
+    RATION_PERIOD_MINUTE,
+    RATION_PERIOD_HOUR,
+    RATION_PERIOD_DAY,
+    RATION_PERIOD_WEEK,
+    RATION_PERIOD_MONTH,
+} ration_period;
+
+typedef enum ration_exhausted {
+    RATION_EXHAUSTED_REFUSE = 0,
+    RATION_EXHAUSTED_WAIT, /* wait for the window's end if the deadline lies behind it */
+} ration_exhausted;
+
+typedef enum ration_reset_format {
+    RATION_RESET_AUTO = 0,
+    RATION_RESET_EPOCH,
+    RATION_RESET_EPOCH_MS,
+    RATION_RESET_DELTA,
+    RATION_RESET_DURATION,
+    RATION_RESET_ISO8601,
+    RATION_RESET_HTTP_DATE,
+} ration_reset_format;
+
+typedef enum ration_penalize {
+    RATION_PENALIZE_NARROWEST = 0,
+    RATION_PENALIZE_ALL,
+} ration_penalize;
+
+typedef enum ration_queue_order {
+    RATION_QUEUE_FAIR = 0,
+    RATION_QUEUE_FIFO,
+} ration_queue_order;
+
+/** `units` micro-units in every `per_us` microseconds. Both > 0. */
+typedef struct ration_rate {
+    int64_t units;
+    int64_t per_us;
+} ration_rate;
+
+/** The window of a quota. Calendar when `period` is set, rolling otherwise. */
+typedef struct ration_window {
+    ration_period period;
+    int64_t rolling_us;     /* at least 1 s */
+    int32_t reset_minute;   /* minutes after local midnight, 0 to 1439; day, week and month only */
+    const char *zone;       /* IANA name, one of `ration_rules.zones`; NULL: UTC */
+    int32_t week_start;     /* 0 Monday (default) to 6 Sunday */
+    int32_t month_day;      /* 1 to 31; 0: 1. The last day where a month is shorter */
+} ration_window;
+
+/** Response headers that tell of a quota. NULL: not read. */
+typedef struct ration_sync {
+    const char *limit_header;
+    const char *remaining_header;
+    const char *reset_header;
+    ration_reset_format reset_format;
+    bool standard; /* the IETF RateLimit fields */
+} ration_sync;
+
+/** One limit of a provider. */
+typedef struct ration_limit_rule {
+    const char *name;
+    ration_kind kind;
+    ration_counts counts;
+    ration_enforce enforce;
+    const char *const *scope; /* "instance" "provider" "account" "target" "credential" "endpoint" "tenant" "var:NAME" */
+    size_t scope_count;       /* 0: [instance] */
+
+    /* appliesTo; 0 or NULL: everything. */
+    const char *const *endpoints; /* globs on the template */
+    size_t endpoint_count;
+    const char *const *methods;
+    size_t method_count;
+    const char *requests_with_var;
+    ration_auth_filter auth_requests;
+
+    ration_rate rate;   /* rate */
+    int64_t burst;      /* rate: micro-units; 0: the rate per second, floored to whole units, at least one */
+    int64_t margin;     /* rate: micro-units left in the bucket; RATION_UNSET: chapter 3's default */
+    int64_t max;        /* concurrency, quota: micro-units */
+    bool max_auto;      /* quota: `max` is the initial maximum, learned from headers */
+    ration_window window;
+    ration_exhausted when_exhausted;
+    int64_t arrival_us; /* quota: RATION_UNSET: 2 s; 0: off */
+    ration_sync sync;
+    int64_t max_keys;   /* 0: 1 000 000 */
+} ration_limit_rule;
+
+/** What a request without them gets; `RATION_UNSET`, NULL or zero: not given. */
+typedef struct ration_defaults {
+    int64_t cost;
+    int64_t hold_us;
+    ration_priority priority;
+    const char *class_name;
+    const char *tenant;
+    bool auth;
+} ration_defaults;
+
+/** A path template such as "/networks/{networkId}/devices". */
+typedef struct ration_endpoint_rule {
+    const char *path;
+    ration_defaults defaults;
+} ration_endpoint_rule;
+
+/** How a provider says "too many" and "try again". */
+typedef struct ration_error_rule {
+    const int *rate_limited; /* statuses; count 0: 429 */
+    size_t rate_limited_count;
+    const char *body_contains; /* NULL: any body */
+    int64_t default_penalty_us; /* 0: 2 s */
+    int64_t max_penalty_us;     /* 0: 24 h */
+    ration_penalize penalize;
+    const int *transient; /* statuses; count 0: 500 502 503 504 */
+    size_t transient_count;
+} ration_error_rule;
+
+typedef struct ration_provider_rule {
+    const char *name;
+    const ration_endpoint_rule *endpoints;
+    size_t endpoint_count;
+    const ration_limit_rule *limits;
+    size_t limit_count;
+    ration_error_rule errors;
+    ration_defaults defaults;
+} ration_provider_rule;
+
+typedef struct ration_account_rule {
+    const char *name;
+    const char *provider;
+    const char *target;         /* names another base URL of the provider; NULL: the provider's own */
+    const char *credential_key; /* 16 hex characters, never the secret; NULL: none */
+    ration_ratio share;         /* den 0: all of it */
+    const ration_limit_rule *limits; /* whole rules that replace the provider's of the same name */
+    size_t limit_count;
+} ration_account_rule;
+
+typedef struct ration_tenant_rule {
+    const char *name;
+    int64_t weight; /* 1 to 1 000 000 */
+} ration_tenant_rule;
+
+/** A time zone: the bytes of its TZif file. The engine does no I/O, so it cannot read them itself. */
+typedef struct ration_zone_data {
+    const char *name;
+    const void *data;
+    size_t size;
+} ration_zone_data;
+
+typedef struct ration_rules {
+    const char *instance;       /* NULL: "local" */
+    ration_ratio retry_reserve; /* den 0: 10 % */
+    ration_queue_order queue_order;
+    int64_t max_waiters;            /* per provider; 0: 10 000 */
+    int64_t max_waiters_per_tenant; /* 0: 10 000 */
+    int64_t max_leases;             /* 0: 1 000 000 */
+    const ration_tenant_rule *tenants;
+    size_t tenant_count;
+    const ration_provider_rule *providers;
+    size_t provider_count;
+    const ration_account_rule *accounts;
+    size_t account_count;
+    const ration_zone_data *zones;
+    size_t zone_count;
+    bool enforcer; /* answer as the provider would: whole bursts, no margin, share, reserve, arrival (chapter 3) */
+} ration_rules;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
