@@ -83,11 +83,11 @@ typedef struct ration_rate {
 /** The window of a quota. Calendar when `period` is set, rolling otherwise. */
 typedef struct ration_window {
     ration_period period;
-    int64_t rolling_us;     /* at least 1 s */
-    int32_t reset_minute;   /* minutes after local midnight, 0 to 1439; day, week and month only */
-    const char *zone;       /* IANA name, one of `ration_rules.zones`; NULL: UTC */
-    int32_t week_start;     /* 0 Monday (default) to 6 Sunday */
-    int32_t month_day;      /* 1 to 31; 0: 1. The last day where a month is shorter */
+    int64_t rolling_us;   /* at least 1 s */
+    int32_t reset_minute; /* minutes after local midnight, 0 to 1439; day, week and month only */
+    const char *zone;     /* IANA name, one of `ration_rules.zones`; NULL: UTC */
+    int32_t week_start;   /* 0 Monday (default) to 6 Sunday */
+    int32_t month_day;    /* 1 to 31; 0: 1. The last day where a month is shorter */
 } ration_window;
 
 /** Response headers that tell of a quota. NULL: not read. */
@@ -116,16 +116,16 @@ typedef struct ration_limit_rule {
     const char *requests_with_var;
     ration_auth_filter auth_requests;
 
-    ration_rate rate;   /* rate */
-    int64_t burst;      /* rate: micro-units; 0: the rate per second, floored to whole units, at least one */
-    int64_t margin;     /* rate: micro-units left in the bucket; RATION_UNSET: chapter 3's default */
-    int64_t max;        /* concurrency, quota: micro-units */
-    bool max_auto;      /* quota: `max` is the initial maximum, learned from headers */
+    ration_rate rate; /* rate */
+    int64_t burst;    /* rate: micro-units; 0: the rate per second, floored to whole units, at least one */
+    int64_t margin;   /* rate: micro-units left in the bucket; RATION_UNSET: chapter 3's default */
+    int64_t max;      /* concurrency, quota: micro-units */
+    bool max_auto;    /* quota: `max` is the initial maximum, learned from headers */
     ration_window window;
     ration_exhausted when_exhausted;
     int64_t arrival_us; /* quota: RATION_UNSET: 2 s; 0: off */
     ration_sync sync;
-    int64_t max_keys;   /* 0: 1 000 000 */
+    int64_t max_keys; /* 0: 1 000 000 */
 } ration_limit_rule;
 
 /** What a request without them gets; `RATION_UNSET`, NULL or zero: not given. */
@@ -148,7 +148,7 @@ typedef struct ration_endpoint_rule {
 typedef struct ration_error_rule {
     const int *rate_limited; /* statuses; count 0: 429 */
     size_t rate_limited_count;
-    const char *body_contains; /* NULL: any body */
+    const char *body_contains;  /* NULL: any body */
     int64_t default_penalty_us; /* 0: 2 s */
     int64_t max_penalty_us;     /* 0: 24 h */
     ration_penalize penalize;
@@ -169,9 +169,9 @@ typedef struct ration_provider_rule {
 typedef struct ration_account_rule {
     const char *name;
     const char *provider;
-    const char *target;         /* names another base URL of the provider; NULL: the provider's own */
-    const char *credential_key; /* 16 hex characters, never the secret; NULL: none */
-    ration_ratio share;         /* den 0: all of it */
+    const char *target;              /* names another base URL of the provider; NULL: the provider's own */
+    const char *credential_key;      /* 16 hex characters, never the secret; NULL: none */
+    ration_ratio share;              /* den 0: all of it */
     const ration_limit_rule *limits; /* whole rules that replace the provider's of the same name */
     size_t limit_count;
 } ration_account_rule;
