@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RATION_ENGINE_H
+#define RATION_ENGINE_H
+
+/*
+ * The engine: a pure function of recorded calls.
+ *
+ * It reads no clock, opens nothing, starts no thread. Every call takes `now`; a `now` older than the newest one seen counts
+ * as the newest and is counted. What falls due between two calls happens at its own instant, in order, before the later
+ * call: so it does not matter for any decision how often `ration_engine_advance` is called. One thread at a time.
+ */
+
+#include <ration/rules.h>
+#include <ration/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ration_engine ration_engine;
+
+/** Names one request from its queueing to the end of its lease. A later request never has the same pair. */
+typedef struct ration_lease {
+    uint32_t index;
+    uint32_t generation; /* 0: none */
+} ration_lease;
+
+/** Where memory comes from. `release(ctx, NULL)` must do nothing. */
+typedef struct ration_allocator {
+    void *(*allocate)(void *ctx, size_t size);
+    void *(*resize)(void *ctx, void *block, size_t size);
+    void (*release)(void *ctx, void *block);
+    void *ctx;
+} ration_allocator;
+
+typedef struct ration_var {
+    ration_text name;
+    ration_text value;
+} ration_var;
+
+typedef struct ration_header {
+    ration_text name;
+    ration_text value;
+} ration_header;
+
+typedef enum ration_auth {
+    RATION_AUTH_UNSET = 0, /* the endpoint's */
+    RATION_AUTH_NO,
+    RATION_AUTH_YES,
+} ration_auth;
+
+/** What is asked. Absent texts and RATION_UNSET mean "not given". Start from RATION_REQUEST_INIT. */
+typedef struct ration_request {
+    ration_text provider; /* may be absent: the account's */
+    ration_text account;
+    ration_text target;     /* absent: the account's */
+    ration_text credential; /* a key, never a secret; absent: the account's */
+    ration_text method;
+    ration_text path;     /* matched against the templates; a query is ignored */
+    ration_text endpoint; /* the template itself, instead of a path */
+    const ration_var *vars;
+    size_t var_count;
+    ration_text tenant;
+    ration_text class_name;
+    ration_priority priority;
+    ration_auth auth;
+    bool retry;
+    int64_t cost;    /* micro-units; RATION_UNSET: the endpoint's, else one unit */
+    int64_t hold_us; /* RATION_UNSET: the endpoint's, else never ends by declaration */
+    int64_t wait_us; /* how long it may wait from `now`; 0: decide at once */
+    int64_t ttl_us;  /* RATION_UNSET: never taken back */
+    void *user;      /* comes back in events */
+} ration_request;
+
+#define RATION_REQUEST_INIT                                                                                            \
+    {                                                                                                                  \
+        .cost = RATION_UNSET, .hold_us = RATION_UNSET, .wait_us = 0, .ttl_us = RATION_UNSET                            \
+    }
+
+typedef enum ration_result {
+    RATION_REFUSED = 0,
+    RATION_GRANTED,
+    RATION_QUEUED,  /* an event will follow */
+    RATION_PENDING, /* the answer itself comes as an event (fleet) */
+} ration_result;
+
+/** The numbers behind a refusal, in micro-units; RATION_UNSET where they mean nothing. */
+typedef struct ration_facts {
+    int64_t charge;
+    int64_t available;
+    int64_t capacity;
+    int64_t ahead; /* charges of those who wait before it */
+} ration_facts;
+
+/** The answer to a request. Texts and leases are borrowed until the next call that changes the engine. */
+typedef struct ration_decision {
+    ration_result result;
+    ration_lease lease;   /* unless refused */
+    uint64_t serial;      /* counts the requests of this engine from 1 */
+    ration_time at;       /* the instant of the decision */
+    ration_reason reason; /* why refused; RATION_REASON_NONE otherwise */
+    ration_time retry_at; /* RATION_NEVER_US: unknown, or waiting does not help */
+    bool estimate;        /* `retry_at` rests on what others declared */
+    const char *limit;    /* the limit that bound; NULL: none or an account's penalty */
+    ration_text key;      /* its scope key */
+    const ration_lease *blocking;
+    size_t blocking_count;
+    ration_facts facts;
+} ration_decision;
+
+typedef enum ration_event_type {
+    RATION_EVENT_GRANTED = 0, /* a waiter got its lease */
+    RATION_EVENT_REFUSED,     /* a waiter will not get one; its handle is dead */
+    RATION_EVENT_LOST,        /* a lease was not renewed in time; its handle is dead */
+    RATION_EVENT_PENALTY,     /* a penalty began or moved: `decision.limit`, `key`, `retry_at` (its end) */
+} ration_event_type;
+
+typedef struct ration_event {
+    ration_event_type type;
+    ration_time at;
+    uint64_t serial;
+    ration_lease lease;
+    void *user;
+    int64_t waited_us;        /* granted, refused */
+    ration_decision decision; /* refused: why */
+} ration_event;
+
+/** What came back from the provider. */
+typedef struct ration_response {
+    int status; /* 0: not known */
+    const ration_header *headers;
+    size_t header_count;
+    ration_text body; /* its beginning, for `errors.rateLimited.bodyContains`; may be absent */
+} ration_response;
+
+/** How a call ended. Start from RATION_COMPLETION_INIT. */
+typedef struct ration_completion {
+    ration_outcome outcome;
+    int64_t cost; /* what it really cost; RATION_UNSET: as asked */
+} ration_completion;
+
+#define RATION_COMPLETION_INIT                                                                                         \
+    {                                                                                                                  \
+        .outcome = RATION_OUTCOME_SUCCESS, .cost = RATION_UNSET                                                        \
+    }
+
+typedef enum ration_op {
+    RATION_OP_SUBMIT = 0,
+    RATION_OP_RELEASE,
+    RATION_OP_OBSERVE,
+    RATION_OP_RENEW,
+    RATION_OP_CANCEL,
+    RATION_OP_ADVANCE,
+    RATION_OP_REPORT,
+} ration_op;
+
+typedef enum ration_report_kind {
+    RATION_REPORT_STATS = 0,
+    RATION_REPORT_LIMITS,
+    RATION_REPORT_LEASES,
+} ration_report_kind;
+
+/** One call at the engine's door, as a recorder sees it. Everything is borrowed for the callback. */
+typedef struct ration_call {
+    ration_op op;
+    ration_time at;  /* never decreasing */
+    uint64_t serial; /* of the request the call is about; 0: a handle that is not held */
+    const ration_request *request;
+    const ration_response *response;
+    const ration_completion *completion;
+    ration_report_kind report;
+} ration_call;
+
+/**
+ * Sees every call before it is carried out (`call`), its answer (`answer`: the error code of the call and, for a submit, the
+ * decision) and every event as it happens (`event`). A recording can miss nothing. Callbacks must not call the engine.
+ */
+typedef struct ration_sink {
+    void *ctx;
+    void (*call)(void *ctx, const ration_call *call);
+    void (*answer)(void *ctx, const ration_call *call, int err, const ration_decision *decision);
+    void (*event)(void *ctx, const ration_event *event);
+} ration_sink;
+
+/** A fault in rules that a program filled in. */
+typedef struct ration_fault {
+    char path[160]; /* such as "providers[0].limits[2].window.zone" */
+    char text[160];
+} ration_fault;
+
+typedef struct ration_engine_options {
+    const ration_rules *rules;
+    const ration_allocator *allocator; /* NULL: the C library's */
+    const ration_sink *sink;           /* NULL: none; copied */
+} ration_engine_options;
+
+/**
+ * Make an engine from rules.
+ *
+ * Ownership  Copies what it keeps of `options`; `*out` is the caller's, freed with `ration_engine_free`.
+ * Errors     RATION_ERR_CONFIG with `*fault` filled (may be NULL) naming the first bad rule; RATION_ERR_NOMEM;
+ *            RATION_ERR_INVALID. `*out` is untouched on error.
+ * Cost       Linear in the rules.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_new(const ration_engine_options *options, ration_time now,
+                                                   ration_engine **out, ration_fault *fault);
+
+/** Free an engine with all its leases and waiters. NULL is fine. */
+RATION_API void ration_engine_free(ration_engine *engine);
+
+/**
+ * Ask for a lease: granted, queued (an event follows), or refused with the reason. Chapter 1, "Admission".
+ *
+ * A refusal spends nothing anywhere. A granted or queued request is named by `out->lease` until it is released, cancelled,
+ * refused or lost.
+ *
+ * Time       A `now` before one already seen counts as the latter.
+ * Errors     RATION_ERR_INVALID for a request outside its ranges; RATION_ERR_NOMEM, RATION_ERR_FULL with nothing changed.
+ * Cost       O(limits of the request · log waiters), no allocation once its counters exist.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_submit(ration_engine *engine, ration_time now,
+                                                      const ration_request *request, ration_decision *out);
+
+/**
+ * End a lease: slots go back, the actual cost is settled, the outcome feeds what learns from it.
+ *
+ * Errors     RATION_ERR_UNKNOWN if the handle is not that of a granted lease (released, lost, refused, still waiting):
+ *            nothing is changed.
+ */
+RATION_API int ration_engine_release(ration_engine *engine, ration_time now, ration_lease lease,
+                                     const ration_completion *completion);
+
+/** Tell what the provider answered to a lease's call: headers teach quotas, a 429 penalizes. Errors as for release. */
+RATION_API int ration_engine_observe(ration_engine *engine, ration_time now, ration_lease lease,
+                                     const ration_response *response);
+
+/** Extend a lease's ttl from `now`; nothing for a lease without one. At its expiry it is already lost. Errors as release. */
+RATION_API int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease lease);
+
+/** Withdraw a waiter; no event follows. RATION_ERR_UNKNOWN if it does not wait. */
+RATION_API int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease lease);
+
+/** When `ration_engine_advance` has something to do next; RATION_NEVER_US: nothing by time alone. */
+RATION_API ration_time ration_engine_next_deadline(const ration_engine *engine);
+
+/** Carry out what is due up to `now`: leases lost, grants, deadlines. Events follow from `ration_engine_next_event`. */
+RATION_API int ration_engine_advance(ration_engine *engine, ration_time now);
+
+/** Take the next event, in order of time. False: none is left. Its texts are borrowed until the next call. */
+RATION_API bool ration_engine_next_event(ration_engine *engine, ration_event *out);
+
+/**
+ * Explain a refusal in plain English, with its numbers; "" for anything else.
+ *
+ * Writes at most `size` bytes with a final NUL and returns the length written without it.
+ */
+RATION_API size_t ration_decision_explain(const ration_decision *decision, char *buffer, size_t size);
+
+/** One counter in a report. Micro-units and microseconds. */
+typedef struct ration_counter_report {
+    const char *provider;
+    const char *limit;
+    ration_kind kind;
+    ration_enforce enforce;
+    ration_text key;
+    uint64_t waiting;                                   /* that have a place here */
+    int64_t available;                                  /* rate: rounded down, negative in debt */
+    int64_t max;                                        /* concurrency, quota */
+    int64_t held;                                       /* concurrency */
+    int64_t usable, reserve, used, external, remaining; /* quota */
+    bool has_window;
+    ration_time window_start, window_end;
+} ration_counter_report;
+
+typedef struct ration_penalty_report {
+    ration_text key;
+    const char *limit; /* NULL: an account's */
+    ration_time until;
+    uint32_t events;
+} ration_penalty_report;
+
+/** One lease or waiter. */
+typedef struct ration_lease_report {
+    uint64_t serial;
+    ration_lease lease;
+    bool waiting;
+    ration_text provider, account, tenant, class_name;
+    ration_priority priority;
+    int64_t cost;
+    ration_time since;     /* granted, or began to wait */
+    ration_time ends_at;   /* the declared end, or a waiter's deadline; RATION_NEVER_US: none */
+    ration_time ttl_until; /* RATION_NEVER_US: none */
+    bool overrun;
+} ration_lease_report;
+
+/** Totals since the engine was made. */
+typedef struct ration_totals {
+    uint64_t submitted, granted, queued, refused, released, lost, cancelled;
+    uint64_t refusals[RATION_REASON_COUNT];
+    uint64_t rate_limited;   /* 429s that reached the engine */
+    uint64_t unexpected_429; /* of those, where no counter would have refused */
+    uint64_t sync_rejected;  /* header values ignored */
+    uint64_t clock_went_back;
+    uint64_t held, waiting; /* now */
+    uint64_t counters;      /* now */
+    uint64_t events_pending;
+} ration_totals;
+
+/** Callbacks of a report; any may be NULL. Order: declaration, then key; leases by serial. */
+typedef struct ration_reporter {
+    void *ctx;
+    void (*counter)(void *ctx, const ration_counter_report *report);
+    void (*penalty)(void *ctx, const ration_penalty_report *report);
+    void (*lease)(void *ctx, const ration_lease_report *report);
+} ration_reporter;
+
+/**
+ * Report the engine's state at `now`. STATS and LIMITS call `counter` and `penalty`, LEASES calls `lease` (leases and
+ * waiters). Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted.
+ */
+RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
+                                    const ration_reporter *reporter);
+
+/** Totals; O(1). */
+RATION_API void ration_engine_totals(const ration_engine *engine, ration_totals *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RATION_RATION_H
+#define RATION_RATION_H
+
+/* Everything that libration offers. */
+
+#include <ration/engine.h>
+#include <ration/rules.h>
+#include <ration/types.h>
+#include <ration/wait.h>
+
+#endif

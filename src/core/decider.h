@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_DECIDER_H
+#define RN_CORE_DECIDER_H
+
+/*
+ * The one seam between those who carry calls (gateway, API, simulator, replay) and who decides: the engine in memory, or a
+ * fleet whose answer comes later (RATION_PENDING, then an event). Semantics, ownership and errors are those of
+ * `ration_engine_*`, which this mirrors.
+ */
+
+#include <ration/engine.h>
+
+typedef struct rn_decider rn_decider;
+
+typedef struct rn_decider_ops {
+    int (*submit)(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out);
+    int (*release)(rn_decider *d, ration_time now, ration_lease lease, const ration_completion *completion);
+    int (*observe)(rn_decider *d, ration_time now, ration_lease lease, const ration_response *response);
+    int (*renew)(rn_decider *d, ration_time now, ration_lease lease);
+    int (*cancel)(rn_decider *d, ration_time now, ration_lease lease);
+    int (*advance)(rn_decider *d, ration_time now);
+    ration_time (*next_deadline)(const rn_decider *d);
+    bool (*next_event)(rn_decider *d, ration_event *out);
+    int (*report)(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter);
+    void (*totals)(const rn_decider *d, ration_totals *out);
+} rn_decider_ops;
+
+struct rn_decider {
+    const rn_decider_ops *ops;
+};
+
+/* The engine as a decider. Borrows the engine. */
+typedef struct rn_engine_decider {
+    rn_decider base;
+    ration_engine *engine;
+} rn_engine_decider;
+
+rn_decider *rn_engine_decider_init(rn_engine_decider *decider, ration_engine *engine);
+
+#endif

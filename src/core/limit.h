@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_LIMIT_H
+#define RN_CORE_LIMIT_H
+
+/*
+ * The table of limit kinds: what the engine asks of a limit, whatever its kind.
+ *
+ * A kind is one file and one row (`rn_kind_of`). It decides for one counter at a time and knows nothing of waiters, other
+ * limits or the engine. The engine checks all counters of a request and then takes from all or from none.
+ */
+
+#include <sys/queue.h>
+
+#include <ration/engine.h>
+#include <ration/rules.h>
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "core/bucket.h"
+#include "core/penalty.h"
+#include "core/quota.h"
+#include "core/slots.h"
+#include "core/timer.h"
+#include "core/zone.h"
+
+typedef struct rn_limit rn_limit;
+typedef struct rn_counter rn_counter;
+typedef struct rn_hold rn_hold;
+typedef struct rn_kind rn_kind;
+struct rn_place;
+
+/* One request as a limit sees it. */
+typedef struct rn_ask {
+    int64_t charge;       /* micro-units, >= 0 */
+    int64_t ahead;        /* charges of the waiters before it that keep a place on this counter */
+    ration_time deadline; /* how long it may wait; `now` when it may not */
+    bool may_wait;
+    bool retry;
+    bool critical;
+} rn_ask;
+
+typedef enum rn_fit {
+    RN_FIT_NOW = 0, /* there; with `ahead` > 0: it would be, but others come first, `at` says when */
+    RN_FIT_SHORT,   /* missing, but it comes back by itself or by a release */
+    RN_FIT_REFUSED, /* chapter 1, step 2: refuse at once, whatever the deadline */
+} rn_fit;
+
+typedef struct rn_verdict {
+    rn_fit fit;
+    ration_reason reason; /* unless RN_FIT_NOW with nobody ahead */
+    ration_time at;       /* when asking again succeeds; RATION_NEVER_US: not known, or never */
+    bool estimate;        /* `at` rests on what others declared */
+    int64_t available;    /* for the explanation; RATION_UNSET: means nothing */
+    int64_t capacity;
+} rn_verdict;
+
+/* What one lease holds at one counter. Lives in the lease; linked in `counter->holds` in order of grants. */
+struct rn_hold {
+    TAILQ_ENTRY(rn_hold) next;
+    rn_counter *counter;
+    int64_t charge; /* as it counts here now */
+    ration_time granted_at;
+    ration_time ends_at; /* the declared end; RATION_NEVER_US: none */
+    uint64_t order;      /* of the grant, engine-wide, growing */
+    bool retry;
+    bool critical;
+    bool
+        seen; /* its response has been observed, or it was released with success or throttled; the engine sets it after `observe` */
+    rn_quota_hold quota;
+};
+
+TAILQ_HEAD(rn_hold_list, rn_hold);
+
+/* What came back for one lease, as the engine has classified it. `response` is NULL at a release without an observation. */
+typedef struct rn_reply {
+    const ration_response *response;
+    bool rate_limited;  /* matches `errors.rateLimited` */
+    uint64_t *rejected; /* counts header values that were ignored */
+} rn_reply;
+
+/* A limit of a provider, compiled once. */
+struct rn_limit {
+    const ration_limit_rule *rule; /* the engine's copy */
+    const rn_kind *kind;
+    const char *provider;
+    uint32_t index; /* order of declaration in the provider */
+    uint32_t depth; /* dimensions of its scope; [] counts as one */
+    bool enforcer;
+    ration_ratio reserve;
+    const rn_zone *zone; /* of its window; NULL: UTC */
+    union {
+        rn_bucket_spec bucket;
+        rn_quota_spec quota;
+    } spec;
+    struct rn_scope *scope; /* how its keys are made; core/scope.h */
+};
+
+/* The state of one limit at one scope key. */
+struct rn_counter {
+    /* What the kinds use. */
+    const rn_limit *limit;
+    const ration_allocator *mem;
+    ration_text key;
+    ration_ratio share; /* the smallest of the accounts that can reach it */
+    struct rn_hold_list holds;
+    union {
+        rn_bucket bucket;
+        rn_slots slots;
+        rn_quota quota;
+    } u;
+
+    /* What the engine uses. */
+    rn_map_node node;
+    rn_penalty penalty;
+    rn_timer penalty_timer;
+    rn_heap places;                  /* of waiters that have it in their short set, in waiting order */
+    int64_t placed;                  /* sum of their charges */
+    TAILQ_HEAD(, rn_place) watchers; /* of all waiters that need it */
+    rn_timer wake;                   /* when the first in `places` can take by time alone */
+    TAILQ_ENTRY(rn_counter) dirty_next;
+    bool dirty;
+    bool shrunk;                    /* less is there than when its waiters were last looked at */
+    int64_t watch_charge_max;       /* bound over watchers: the largest charge */
+    ration_time watch_deadline_min; /* bound over watchers: the nearest deadline */
+    uint32_t refs;
+    char *name; /* owns the bytes of the map's key: limit and scope key */
+};
+
+/*
+ * One kind. `now` never goes back. None allocates but `init`. `check` may bring the state up to `now` and changes no decision;
+ * `take` is called only after `check` said RN_FIT_NOW, or for a shadow limit whatever it said (then it may pass the limit).
+ */
+struct rn_kind {
+    const char *name;
+    /* Validate and compile `limit->rule` into `limit->spec`; RATION_ERR_CONFIG with `fault->text` and the key in `fault->path`. */
+    int (*prepare)(rn_limit *limit, ration_fault *fault);
+    int (*init)(rn_counter *counter, ration_time now); /* RATION_ERR_NOMEM */
+    void (*fini)(rn_counter *counter);
+    void (*check)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out);
+    void (*take)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_hold *hold);
+    /* The lease's charge is now known to be `charge`: give back or charge the difference. */
+    void (*settle)(rn_counter *counter, ration_time now, rn_hold *hold, int64_t charge);
+    /* The lease ends: what is held goes back. Last call for `hold`. */
+    void (*give_back)(rn_counter *counter, ration_time now, rn_hold *hold);
+    /* The earliest instant after `now` at which `ask` may fit by time alone; RATION_NEVER_US: only a call can help. */
+    ration_time (*next_change)(rn_counter *counter, ration_time now, const rn_ask *ask);
+    void (*observe)(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
+    void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
+    /* It equals a fresh one, so forgetting it changes nothing. (The engine checks holds, waiters and penalty itself.) */
+    bool (*is_fresh)(rn_counter *counter, ration_time now);
+};
+
+extern const rn_kind rn_kind_rate;        /* bucket.c */
+extern const rn_kind rn_kind_concurrency; /* slots.c */
+extern const rn_kind rn_kind_quota;       /* quota.c */
+
+/* The row of a kind; NULL for a kind that does not exist. */
+const rn_kind *rn_kind_of(ration_kind kind);
+
+#endif
