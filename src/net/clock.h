@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_NET_CLOCK_H
+#define RN_NET_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ration/types.h>
+
+/*
+ * The one clock of the process: CLOCK_BOOTTIME anchored to the wall clock at start (specification, chapter 7).
+ *
+ * A wall step forward of more than 2 s is followed at once. A step backward is followed by running at most 1 % slower
+ * until both agree; a forward difference of up to 2 s by running at most 0.05 % faster. Instants never run back.
+ */
+typedef struct rn_clock {
+    int64_t offset_us;      /* ours = boot + offset */
+    int64_t boot_us;        /* the last sample of CLOCK_BOOTTIME */
+    int64_t wall_boot_us;   /* when the wall clock was last looked at */
+    int64_t behind_us;      /* wall - ours after the last sample: what is still to be followed */
+    ration_time now;        /* the last instant given out */
+    uint64_t forward_steps; /* wall steps followed at once */
+    uint64_t backward_steps;
+} rn_clock;
+
+/** Anchor the clock to a first pair of samples. A wall clock before 1970 or beyond RATION_TIME_MAX_US is clamped. */
+void rn_clock_init(rn_clock *clock, int64_t boot_us, int64_t wall_us);
+
+/**
+ * The rule, as a pure function of samples: the instant that belongs to `boot_us` when the wall clock shows `wall_us`.
+ *
+ * Time  A `boot_us` before one already seen counts as the latter. The result never falls.
+ */
+ration_time rn_clock_follow(rn_clock *clock, int64_t boot_us, int64_t wall_us);
+
+/** Anchor to the system's clocks. */
+void rn_clock_start(rn_clock *clock);
+
+/** Read the system's clocks and apply the rule. Cost: one vDSO call, a second one at most every 10 ms. */
+ration_time rn_clock_now(rn_clock *clock);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_NET_HTTP_H
+#define RN_NET_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ration/types.h>
+
+/* The words of HTTP that the codec, the server and the connections share. */
+
+/** Body length: chunked, or until the connection closes. */
+#define RN_LENGTH_UNKNOWN INT64_C(-1)
+
+typedef struct rn_http_field {
+    ration_text name;
+    ration_text value; /* without white space around it; never absent */
+} rn_http_field;
+
+typedef struct rn_http_fields {
+    const rn_http_field *items;
+    size_t count;
+} rn_http_fields;
+
+/** The head of a request or response, all parts borrowed from the codec. */
+typedef struct rn_http_head {
+    ration_text method; /* request */
+    ration_text target; /* request: as it stood, never empty */
+    ration_text reason; /* response; may be empty */
+    int status;         /* response */
+    int minor;          /* HTTP/1.0 or HTTP/1.1 */
+    int64_t body_bytes; /* 0: no body follows */
+    int64_t
+        told_bytes;  /* what Content-Length says, also where no body follows (HEAD, 304); RN_LENGTH_UNKNOWN: nothing */
+    bool keep_alive; /* the peer is ready for another message on this connection */
+    bool expect;     /* request: it waits for 100 Continue */
+    ration_text upgrade; /* the value of Upgrade where Connection names it, else absent */
+    rn_http_fields fields;
+} rn_http_head;
+
+/** Value of the first field called `name` (any case); absent if there is none. */
+ration_text rn_http_find(rn_http_fields fields, const char *name);
+/** Number of fields called `name`. */
+size_t rn_http_count(rn_http_fields fields, const char *name);
+/** Whether the list value (`a, b;q=1`) has the member `token` (any case, parameters aside). */
+bool rn_http_list_has(ration_text value, const char *token);
+/** A token of RFC 9110: what a field name or a method may be. */
+bool rn_http_is_token(ration_text text);
+/** A field value that may be sent: no control character but the tab. */
+bool rn_http_is_value(ration_text text);
+/** Fields that concern one connection only, among them those that `Connection` in `fields` names: not to be relayed. */
+bool rn_http_is_hop_by_hop(rn_http_fields fields, ration_text name);
+/** The standard phrase of a status; "Unknown" for others. */
+const char *rn_http_reason(int status);
+
+#endif
