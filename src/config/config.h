@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CONFIG_CONFIG_H
+#define RN_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ration/config.h>
+
+/*
+ * What the config says beyond the rules: to the gateway, the simulator and the recorder. All of it is borrowed from the
+ * `ration_config` and lives as long. Texts are NUL-terminated.
+ */
+
+/* Where to listen. `path` is a Unix socket's; `host` is NULL then. */
+typedef struct rn_address {
+    const char *text; /* as written, for messages */
+    const char *host; /* a numeric address or "localhost", without brackets */
+    const char *path;
+    uint16_t port; /* 0: any free one */
+    bool local;    /* loopback or a Unix socket */
+} rn_address;
+
+/* An http or https URL without user, query and fragment. */
+typedef struct rn_url {
+    const char *text;   /* as written, for messages */
+    const char *host;   /* lower case, an IPv6 address without its brackets */
+    const char *prefix; /* of the path: "" or "/api/v1", never with a final slash */
+    uint16_t port;      /* always set: 80 and 443 by default */
+    bool tls;
+    bool given; /* false: there is none, `text`, `host` and `prefix` are NULL */
+} rn_url;
+
+/* The field that authenticates a call. `value` is a secret: never print, log or report it. */
+typedef struct rn_credential {
+    const char *header; /* NULL: none is added */
+    const char *value;
+    const char *key; /* 16 hex characters; NULL: none */
+} rn_credential;
+
+typedef struct rn_provider {
+    const char *name;
+    rn_url base_url;
+    int64_t connect_us;    /* time-outs of a call upstream */
+    int64_t first_byte_us; /* from the request's end to the response's first byte */
+    int64_t idle_us;       /* between two pieces of a body */
+    const char *ca;        /* path of a file of PEM certificates to trust instead of the system's; NULL: the system's */
+    const char *proxy;     /* a URL, may hold a secret; NULL: none, whatever the environment says */
+} rn_provider;
+
+typedef struct rn_account {
+    const char *name;
+    const char *target; /* NULL: the provider's own base URL */
+    uint32_t provider;  /* its index, in `ration_rules.providers` and in rn_config_provider */
+    rn_url base_url;    /* the target's, else the provider's */
+    rn_credential credential;
+} rn_account;
+
+typedef struct rn_settings {
+    rn_address gateway;
+    rn_address control;
+    const char *token; /* a secret; NULL: none */
+    const char *instance;
+    int64_t wait_us;  /* how long a request waits that does not say: `queue.wait` */
+    int64_t drain_us; /* how long calls may take to end after SIGTERM */
+} rn_settings;
+
+const rn_settings *rn_config_settings(const ration_config *config);
+/* In order of declaration, as in the rules; NULL past the end. */
+const rn_provider *rn_config_provider(const ration_config *config, size_t index);
+const rn_account *rn_config_account(const ration_config *config, size_t index);
+/* NULL: no such account. O(1). */
+const rn_account *rn_config_find_account(const ration_config *config, ration_text name);
+
+/*
+ * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written out,
+ * credentials as keys, no secret. Read again with `options.recording` it gives equal rules.
+ *
+ * Ownership  `*out` is the caller's, from the config's allocator, freed with rn_mem_free. NUL-terminated, no line feed.
+ * Errors     RATION_ERR_NOMEM.
+ */
+int rn_config_json(const ration_config *config, char **out, size_t *size);
+
+#endif
