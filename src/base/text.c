@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Texts: pointer and length, compared by bytes.
+ *
+ * Only ASCII letters have two cases, whatever the locale, because what is compared without case is protocol words. An
+ * absent text compares like an empty one; who needs to tell them apart looks at `data`. Functions that return a part of a
+ * text return a view of it.
+ */
+#include "base/text.h"
+
+#include <string.h>
+
+bool rn_text_eq(ration_text a, ration_text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+bool rn_text_is(ration_text a, const char *s)
+{
+    return rn_text_eq(a, ration_text_of(s));
+}
+
+static char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool rn_text_eq_nocase(ration_text a, ration_text b)
+{
+    if (a.size != b.size)
+        return false;
+    for (size_t i = 0; i < a.size; i++) {
+        if (ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
+            return false;
+    }
+    return true;
+}
+
+bool rn_text_is_nocase(ration_text a, const char *s)
+{
+    return rn_text_eq_nocase(a, ration_text_of(s));
+}
+
+int rn_text_compare(ration_text a, ration_text b)
+{
+    const size_t common = a.size < b.size ? a.size : b.size;
+    const int order = common > 0 ? memcmp(a.data, b.data, common) : 0;
+
+    if (order != 0)
+        return order < 0 ? -1 : 1;
+    return (a.size > b.size) - (a.size < b.size);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+ration_text rn_text_trim(ration_text a)
+{
+    size_t from = 0;
+    size_t to = a.size;
+
+    while (from < to && is_blank(a.data[from]))
+        from++;
+    while (to > from && is_blank(a.data[to - 1]))
+        to--;
+    return rn_text_slice(a, from, to);
+}
+
+/* Bounds beyond the text's are its end; a slice of an absent text is absent. */
+ration_text rn_text_slice(ration_text a, size_t from, size_t to)
+{
+    if (a.data == NULL)
+        return a;
+    if (to > a.size)
+        to = a.size;
+    if (from > to)
+        from = to;
+
+    const ration_text part = {a.data + from, to - from};
+
+    return part;
+}
+
+/* The first occurrence; an empty needle is everywhere. `at` may be NULL. */
+bool rn_text_find(ration_text haystack, ration_text needle, size_t *at)
+{
+    for (size_t i = 0; needle.size <= haystack.size && i <= haystack.size - needle.size; i++) {
+        if (!rn_text_eq(rn_text_slice(haystack, i, i + needle.size), needle))
+            continue;
+        if (at != NULL)
+            *at = i;
+        return true;
+    }
+    return false;
+}
+
+/* Bytes of the well-formed sequence at the front of `s` (Unicode 15, table 3-7), 0: malformed. */
+static size_t utf8_sequence(const unsigned char *s, size_t size)
+{
+    static const struct {
+        unsigned char first, last; /* of the first byte */
+        unsigned char low, high;   /* of the second */
+        size_t size;
+    } forms[] = {
+        {0x00, 0x7f, 0x00, 0x00, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    size_t form = 0;
+
+    while (form < sizeof(forms) / sizeof(forms[0]) && (s[0] < forms[form].first || s[0] > forms[form].last))
+        form++;
+    if (form == sizeof(forms) / sizeof(forms[0]) || forms[form].size > size)
+        return 0;
+    if (forms[form].size > 1 && (s[1] < forms[form].low || s[1] > forms[form].high))
+        return 0;
+    for (size_t i = 2; i < forms[form].size; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return forms[form].size;
+}
+
+bool rn_text_is_utf8(ration_text a)
+{
+    const unsigned char *const bytes = (const unsigned char *)a.data;
+    size_t at = 0;
+
+    while (at < a.size) {
+        const size_t step = utf8_sequence(bytes + at, a.size - at);
+
+        if (step == 0)
+            return false;
+        at += step;
+    }
+    return true;
+}
