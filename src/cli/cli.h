@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CLI_CLI_H
+#define RN_CLI_CLI_H
+
+/* The commands of the binary. A new one is a file cmd_<verb>.c, a line here and a row in main.c's table. */
+
+enum {
+    RN_EXIT_OK = 0,
+    RN_EXIT_FAULTS = 1, /* the command did its work and the answer is no: faults, a decision that differs */
+    RN_EXIT_USAGE = 2,  /* it could not do its work: arguments, a file that cannot be read, no memory */
+};
+
+typedef struct rn_command {
+    const char *name;
+    const char *arguments; /* as the usage line shows them */
+    const char *summary;   /* one line */
+    const char *help;      /* paragraphs below the usage line; NULL: none */
+    /* `argv[0]` is the command's name. Returns the exit status. */
+    int (*run)(const struct rn_command *self, int argc, char **argv);
+} rn_command;
+
+int rn_cmd_version(const rn_command *self, int argc, char **argv);
+
+/* The usage of one command on standard error, with what is wrong before it. Returns RN_EXIT_USAGE. */
+int rn_usage_error(const rn_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Flushes standard output; RN_EXIT_USAGE with a message if it could not be written, else `status`. */
+int rn_finish_output(int status);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The door of the binary: one table of commands.
+ *
+ * Help that was asked for goes to standard output with status 0; help that answers a mistake goes to standard error with
+ * status 2. A command whose standard output cannot be written fails, so that a full disk is never taken for success.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const rn_command commands[] = {
+    {"version", "", "print the version", NULL, rn_cmd_version},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void command_print(FILE *out, const rn_command *command)
+{
+    (void)fprintf(out, "usage: ration %s%s%s\n", command->name, command->arguments[0] != '\0' ? " " : "",
+                  command->arguments);
+    if (command->help != NULL)
+        (void)fprintf(out, "\n%s\n", command->help);
+}
+
+static void usage_print(FILE *out)
+{
+    (void)fputs("usage: ration COMMAND [ARGUMENT]...\n\n", out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        (void)fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    (void)fputs("\n`ration help COMMAND` says more about one of them.\n", out);
+}
+
+int rn_usage_error(const rn_command *self, const char *format, ...)
+{
+    va_list args;
+
+    (void)fprintf(stderr, "ration %s: ", self->name);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+    command_print(stderr, self);
+    return RN_EXIT_USAGE;
+}
+
+int rn_finish_output(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    (void)fprintf(stderr, "ration: cannot write the output: %s\n", strerror(errno));
+    return RN_EXIT_USAGE;
+}
+
+static const rn_command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+static int help(const char *name)
+{
+    const rn_command *command = name != NULL ? command_find(name) : NULL;
+
+    if (name != NULL && command == NULL) {
+        (void)fprintf(stderr, "ration: no command '%s'\n", name);
+        usage_print(stderr);
+        return RN_EXIT_USAGE;
+    }
+    if (command != NULL)
+        command_print(stdout, command);
+    else
+        usage_print(stdout);
+    return rn_finish_output(RN_EXIT_OK);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that went away shows as a write that failed, not as a silent death. */
+    (void)signal(SIGPIPE, SIG_IGN);
+
+    if (argc < 2) {
+        usage_print(stderr);
+        return RN_EXIT_USAGE;
+    }
+    if (is_help(argv[1]) || strcmp(argv[1], "help") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
+
+    const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
+    const rn_command *command = command_find(name);
+    if (command == NULL || (argc > 2 && is_help(argv[2])))
+        return help(name);
+    return command->run(command, argc - 1, argv + 1);
+}
