@@ -5,8 +5,9 @@
 /*
  * The config file: YAML (and JSON, which YAML contains) to rules. Specification chapter 8.
  *
- * Loading collects every fault instead of stopping at the first. The library prints nothing: `ration_config_fault_text` gives
- * the line that `ration validate` prints. No secret appears in a fault, in its source line or in a written config.
+ * Loading collects every fault instead of stopping at the first. The library prints nothing: `ration_config_fault_text`
+ * gives the line that `ration validate` prints. No secret appears in a fault, in its source line or in a written
+ * config.
  */
 
 #include <ration/engine.h>
@@ -32,7 +33,7 @@ typedef struct ration_config_fault {
     uint32_t caret;     /* where the caret goes below `source`: so many characters from its start */
 } ration_config_fault;
 
-/** All faults of one load, in order of file, line and column. Start from a zeroed one; free with `_fini` in any case. */
+/** All faults of one load, in order of file, line and column. Start from a zeroed one; free with `_fini` always. */
 typedef struct ration_config_faults {
     const ration_config_fault *items;
     size_t count;
@@ -52,8 +53,8 @@ typedef struct ration_config_options {
     void *ctx;
 
     /*
-     * The text is the `config` line of a recording, which may come from a stranger: `${...}` is plain text, `include:` is
-     * refused, a provider needs no `baseUrl`, and the members `op` and `startedAt` are skipped.
+     * The text is the `config` line of a recording, which may come from a stranger: `${...}` is plain text, `include:`
+     * is refused, a provider needs no `baseUrl`, and the members `op` and `startedAt` are skipped.
      */
     bool recording;
     uint32_t first_line; /* number of the text's first line; 0: 1 */
@@ -63,8 +64,8 @@ typedef struct ration_config_options {
  * Load a config file, with the files that it includes.
  *
  * Ownership  `*out` is the caller's, freed with `ration_config_free`; `*faults` too, with `ration_config_faults_fini`.
- * Errors     RATION_ERR_CONFIG with at least one fault in `*faults`; RATION_ERR_IO if the file cannot be read (one fault says
- *            why); RATION_ERR_NOMEM; RATION_ERR_INVALID. `*out` is untouched on error.
+ * Errors     RATION_ERR_CONFIG with at least one fault in `*faults`; RATION_ERR_IO if the file cannot be read (one
+ *            fault says why); RATION_ERR_NOMEM; RATION_ERR_INVALID. `*out` is untouched on error.
  */
 RATION_API RATION_MUST_CHECK int ration_config_load(const char *path, const ration_config_options *options,
                                                     ration_config **out, ration_config_faults *faults);

@@ -5,9 +5,10 @@
 /*
  * The engine: a pure function of recorded calls.
  *
- * It reads no clock, opens nothing, starts no thread. Every call takes `now`; a `now` older than the newest one seen counts
- * as the newest and is counted. What falls due between two calls happens at its own instant, in order, before the later
- * call: so it does not matter for any decision how often `ration_engine_advance` is called. One thread at a time.
+ * It reads no clock, opens nothing, starts no thread. Every call takes `now`; a `now` older than the newest one seen
+ * counts as the newest and is counted. What falls due between two calls happens at its own instant, in order, before
+ * the later call: so it does not matter for any decision how often `ration_engine_advance` is called. One thread at a
+ * time.
  */
 
 #include <ration/rules.h>
@@ -172,8 +173,9 @@ typedef struct ration_call {
 } ration_call;
 
 /**
- * Sees every call before it is carried out (`call`), its answer (`answer`: the error code of the call and, for a submit, the
- * decision) and every event as it happens (`event`). A recording can miss nothing. Callbacks must not call the engine.
+ * Sees every call before it is carried out (`call`), its answer (`answer`: the error code of the call and, for a
+ * submit, the decision) and every event as it happens (`event`). A recording can miss nothing. Callbacks must not call
+ * the engine.
  */
 typedef struct ration_sink {
     void *ctx;
@@ -211,11 +213,11 @@ RATION_API void ration_engine_free(ration_engine *engine);
 /**
  * Ask for a lease: granted, queued (an event follows), or refused with the reason. Chapter 1, "Admission".
  *
- * A refusal spends nothing anywhere. A granted or queued request is named by `out->lease` until it is released, cancelled,
- * refused or lost.
+ * A refusal spends nothing anywhere. A granted or queued request is named by `out->lease` until it is released,
+ * cancelled, refused or lost.
  *
  * Time       A `now` before one already seen counts as the latter.
- * Errors     RATION_ERR_INVALID for a request outside its ranges; RATION_ERR_NOMEM, RATION_ERR_FULL with nothing changed.
+ * Errors     RATION_ERR_INVALID for a request outside its ranges; RATION_ERR_NOMEM, RATION_ERR_FULL: nothing changed.
  * Cost       O(limits of the request · log waiters), no allocation once its counters exist.
  */
 RATION_API RATION_MUST_CHECK int ration_engine_submit(ration_engine *engine, ration_time now,
@@ -234,7 +236,10 @@ RATION_API int ration_engine_release(ration_engine *engine, ration_time now, rat
 RATION_API int ration_engine_observe(ration_engine *engine, ration_time now, ration_lease lease,
                                      const ration_response *response);
 
-/** Extend a lease's ttl from `now`; nothing for a lease without one. At its expiry it is already lost. Errors as release. */
+/**
+ * Extend a lease's ttl from `now`; nothing for a lease without one. At its expiry it is already lost.
+ * Errors as release.
+ */
 RATION_API int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease lease);
 
 /** Withdraw a waiter; no event follows. RATION_ERR_UNKNOWN if it does not wait. */

@@ -5,9 +5,9 @@
 /*
  * What an engine is told to keep: providers with their limits, accounts, tenants.
  *
- * Plain data. The config loader fills these structs from YAML or JSON; a program may fill them by hand. The engine copies
- * what it keeps, so everything here is borrowed for the call of `ration_engine_new` only. Zeroed members mean the
- * default named beside them. Specification chapters 1, 3 and 8.
+ * Plain data. The config loader fills these structs from YAML or JSON; a program may fill them by hand. The engine
+ * copies what it keeps, so everything here is borrowed for the call of `ration_engine_new` only. Zeroed members mean
+ * the default named beside them. Specification chapters 1, 3 and 8.
  */
 
 #include <ration/types.h>

@@ -7,7 +7,7 @@
 
 #include <ration/engine.h>
 
-/* A binary min-heap whose members know their place, so that any of them leaves in O(log n). Intrusive; owns no member. */
+/* A binary min-heap whose members know their place, so that any leaves in O(log n). Intrusive; owns no member. */
 
 #define RN_HEAP_OUT SIZE_MAX
 

@@ -10,8 +10,9 @@
 #include <ration/engine.h>
 
 /*
- * Bytes to members: uthash with XXH3 behind a small door (uthash's macros are expanded in map.c alone). Intrusive; the key's
- * bytes live in the member and must not move or change while it is in the map. Iteration is in order of insertion.
+ * Bytes to members: uthash with XXH3 behind a small door (uthash's macros are expanded in map.c alone). Intrusive; the
+ * key's bytes live in the member and must not move or change while it is in the map. Iteration is in order of
+ * insertion.
  */
 
 typedef struct rn_map_node {

@@ -8,7 +8,7 @@
 #include <ration/rules.h>
 #include <ration/types.h>
 
-/* Exact arithmetic. Sums and products saturate at the ends of int64; nothing here wraps or divides inexactly by accident. */
+/* Exact arithmetic. Sums and products saturate at the ends of int64; nothing wraps or divides inexactly by accident. */
 
 int64_t rn_add(int64_t a, int64_t b);
 int64_t rn_sub(int64_t a, int64_t b);
@@ -52,8 +52,9 @@ static inline bool rn_time_known(ration_time t)
 }
 
 /*
- * Readers of numbers as people write them. Each takes the whole text, returns 0, RATION_ERR_SYNTAX or RATION_ERR_RANGE and
- * leaves `*out` untouched on error. None accepts a sign unless it says so, nor spaces, exponents, NaN or an empty text.
+ * Readers of numbers as people write them. Each takes the whole text, returns 0, RATION_ERR_SYNTAX or RATION_ERR_RANGE
+ * and leaves `*out` untouched on error. None accepts a sign unless it says so, nor spaces, exponents, NaN or an empty
+ * text.
  */
 int rn_parse_micro(ration_text text,
                    int64_t *out);                 /* "48.5" -> 48500000; at most six places; at most RATION_UNITS_MAX */

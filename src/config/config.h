@@ -73,8 +73,8 @@ const rn_account *rn_config_account(const ration_config *config, size_t index);
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name);
 
 /*
- * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written out,
- * credentials as keys, no secret. Read again with `options.recording` it gives equal rules.
+ * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written
+ * out, credentials as keys, no secret. Read again with `options.recording` it gives equal rules.
  *
  * Ownership  `*out` is the caller's, from the config's allocator, freed with rn_mem_free. NUL-terminated, no line feed.
  * Errors     RATION_ERR_NOMEM.

@@ -3,8 +3,8 @@
 #define RN_CORE_DECIDER_H
 
 /*
- * The one seam between those who carry calls (gateway, API, simulator, replay) and who decides: the engine in memory, or a
- * fleet whose answer comes later (RATION_PENDING, then an event). Semantics, ownership and errors are those of
+ * The one seam between those who carry calls (gateway, API, simulator, replay) and who decides: the engine in memory,
+ * or a fleet whose answer comes later (RATION_PENDING, then an event). Semantics, ownership and errors are those of
  * `ration_engine_*`, which this mirrors.
  */
 

@@ -6,8 +6,8 @@
 #include <ration/rules.h>
 
 /*
- * What a provider's header fields say, read without trust: chapter 3, "Header sync" and "429". Nothing in them can crash or
- * hang; a bad value spoils only itself.
+ * What a provider's header fields say, read without trust: chapter 3, "Header sync" and "429". Nothing in them can
+ * crash or hang; a bad value spoils only itself.
  */
 
 typedef enum rn_field {
@@ -16,15 +16,15 @@ typedef enum rn_field {
     RN_FIELD_BAD, /* ignored, and counted by the caller */
 } rn_field;
 
-/* The one value of a field, without regard to case. RN_FIELD_BAD if it occurs twice. A NULL or empty `name` is absent. */
+/* The one value of a field, without regard to case. RN_FIELD_BAD if it occurs twice. No or an empty `name`: absent. */
 rn_field rn_field_find(const ration_response *response, const char *name, ration_text *out);
 
 /* A count: "4990", "12.5"; micro-units. Negative, NaN, empty, too large: RN_FIELD_BAD. */
 rn_field rn_field_count(ration_text value, int64_t *out);
 
 /*
- * A reset as an instant, in any of the formats of chapter 3. A delta without a fraction gets a second (it may be truncated); 0 and
- * "0" mean now.
+ * A reset as an instant, in any of the formats of chapter 3. A delta without a fraction gets a second (it may be
+ * truncated); 0 and "0" mean now.
  */
 rn_field rn_field_reset(ration_text value, ration_reset_format format, ration_time now, ration_time *out);
 

@@ -5,8 +5,8 @@
 /*
  * The table of limit kinds: what the engine asks of a limit, whatever its kind.
  *
- * A kind is one file and one row (`rn_kind_of`). It decides for one counter at a time and knows nothing of waiters, other
- * limits or the engine. The engine checks all counters of a request and then takes from all or from none.
+ * A kind is one file and one row (`rn_kind_of`). It decides for one counter at a time and knows nothing of waiters,
+ * other limits or the engine. The engine checks all counters of a request and then takes from all or from none.
  */
 
 #include <sys/queue.h>
@@ -64,14 +64,13 @@ struct rn_hold {
     uint64_t order;      /* of the grant, engine-wide, growing */
     bool retry;
     bool critical;
-    bool
-        seen; /* its response has been observed, or it was released with success or throttled; the engine sets it after `observe` */
+    bool seen; /* observed, or released with success or throttled; the engine sets it after `observe` */
     rn_quota_hold quota;
 };
 
 TAILQ_HEAD(rn_hold_list, rn_hold);
 
-/* What came back for one lease, as the engine has classified it. `response` is NULL at a release without an observation. */
+/* What came back for one lease, as the engine has classified it. No `response`: a release without an observation. */
 typedef struct rn_reply {
     const ration_response *response;
     bool rate_limited;  /* matches `errors.rateLimited` */
@@ -127,12 +126,13 @@ struct rn_counter {
 };
 
 /*
- * One kind. `now` never goes back. None allocates but `init`. `check` may bring the state up to `now` and changes no decision;
- * `take` is called only after `check` said RN_FIT_NOW, or for a shadow limit whatever it said (then it may pass the limit).
+ * One kind. `now` never goes back. None allocates but `init`. `check` may bring the state up to `now` and changes no
+ * decision; `take` is called only after `check` said RN_FIT_NOW, or for a shadow limit whatever it said (then it may
+ * pass the limit).
  */
 struct rn_kind {
     const char *name;
-    /* Validate and compile `limit->rule` into `limit->spec`; RATION_ERR_CONFIG with `fault->text` and the key in `fault->path`. */
+    /* Compile `limit->rule` into `limit->spec`; RATION_ERR_CONFIG with `fault->text` and the key in `fault->path`. */
     int (*prepare)(rn_limit *limit, ration_fault *fault);
     int (*init)(rn_counter *counter, ration_time now); /* RATION_ERR_NOMEM */
     void (*fini)(rn_counter *counter);
@@ -146,7 +146,7 @@ struct rn_kind {
     ration_time (*next_change)(rn_counter *counter, ration_time now, const rn_ask *ask);
     void (*observe)(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
-    /* It equals a fresh one, so forgetting it changes nothing. (The engine checks holds, waiters and penalty itself.) */
+    /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
 };
 

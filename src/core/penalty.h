@@ -19,8 +19,8 @@ typedef struct rn_penalty {
 bool rn_penalty_runs(const rn_penalty *penalty, ration_time now);
 
 /*
- * A 429 came at `now` for a lease granted at `granted_at`. `retry_at` is what the provider said, RATION_NEVER_US if nothing usable.
- * Returns true if the end moved.
+ * A 429 came at `now` for a lease granted at `granted_at`. `retry_at` is what the provider said, RATION_NEVER_US if
+ * nothing usable. Returns true if the end moved.
  */
 bool rn_penalty_hit(rn_penalty *penalty, ration_time now, ration_time granted_at, ration_time retry_at,
                     const ration_error_rule *rule);

@@ -9,7 +9,7 @@
 
 #include "core/window.h"
 
-/* A quota of a window: chapter 3, "quota" and "Header sync". The members are the business of quota.c and its neighbours. */
+/* A quota of a window: chapter 3, "quota" and "Header sync". Its members are for quota.c and its neighbours only. */
 
 typedef struct rn_quota_spec {
     rn_calendar calendar;

@@ -7,7 +7,7 @@
 
 #include <ration/engine.h>
 
-/* Time zones from the bytes of a TZif file (RFC 8536), with its POSIX footer for the time after the table. No globals. */
+/* Time zones from the bytes of a TZif file (RFC 8536), with its POSIX footer for what follows the table. No globals. */
 
 typedef struct rn_zone rn_zone;
 

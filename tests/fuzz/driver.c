@@ -2,9 +2,9 @@
 /*
  * Runs a fuzz target over files instead of under a fuzzer: `driver PATH...`, where a folder stands for all in it.
  *
- * So the corpus, and every crash that was ever added to it, is an ordinary test with any compiler. Each file's bytes are
- * in a block of exactly their size, where a sanitizer or valgrind sees a read past the end. Prints one line of TAP per
- * input; the empty input is always the first.
+ * So the corpus, and every crash that was ever added to it, is an ordinary test with any compiler. Each file's bytes
+ * are in a block of exactly their size, where a sanitizer or valgrind sees a read past the end. Prints one line of TAP
+ * per input; the empty input is always the first.
  */
 
 #include <dirent.h>

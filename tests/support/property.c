@@ -3,8 +3,9 @@
  * Random choices, recorded so that they can be replayed and made simpler.
  *
  * A run either draws from a seed, or reads a given sequence and takes 0 once that has ended. Either way what was drawn
- * is written down. Shrinking edits the sequence, not the values made of it: it deletes stretches of choices, then lowers
- * single ones, and keeps an edit whenever the property still breaks. So any generator shrinks, without code of its own.
+ * is written down. Shrinking edits the sequence, not the values made of it: it deletes stretches of choices, then
+ * lowers single ones, and keeps an edit whenever the property still breaks. So any generator shrinks, without code of
+ * its own.
  *
  * Invariant: `used` <= CHOICES_MAX, and the first `used` entries of `made` reproduce the run.
  */
@@ -59,12 +60,13 @@ uint64_t choose(choices *c, uint64_t bound)
 
     if (c->used == CHOICES_MAX)
         return 0;
-    if (c->bytes != NULL)
+    if (c->bytes != NULL) {
         value = bytes_next(c, bound);
-    else if (c->plan == NULL)
+    } else if (c->plan == NULL) {
         value = random_next(&c->random);
-    else if (c->used < c->planned)
+    } else if (c->used < c->planned) {
         value = c->plan[c->used];
+    }
     if (value > bound)
         value %= bound + 1;
     c->made[c->used++] = value;
@@ -169,10 +171,11 @@ static bool shrink_lower(shrinker *s)
         for (uint64_t step = s->best[i]; step > 0;) {
             memcpy(s->trial, s->best, s->count * sizeof s->trial[0]);
             s->trial[i] -= step;
-            if (shrink_try(s, s->count))
-                better = true;
-            else
+            if (!shrink_try(s, s->count)) {
                 step /= 2;
+                continue;
+            }
+            better = true;
             if (i >= s->count)
                 break;
             step = step < s->best[i] ? step : s->best[i];
@@ -231,11 +234,12 @@ bool property_run(const char *name, property_fn *property, void *context, uint64
 
     if (times != NULL)
         runs *= strtoull(times, NULL, 10);
-    if (only != NULL)
+    if (only != NULL) {
         holds = holds && seed_holds(c, name, property, context, strtoull(only, NULL, 10));
-    else
-        for (uint64_t seed = 1; holds && seed <= runs; seed++)
-            holds = seed_holds(c, name, property, context, seed);
+        runs = 0;
+    }
+    for (uint64_t seed = 1; holds && seed <= runs; seed++)
+        holds = seed_holds(c, name, property, context, seed);
     free(c);
     return holds;
 }
