@@ -2,9 +2,9 @@
 /*
  * Arena: things that die together, cut from blocks.
  *
- * A block is twice as large as the one before it, up to a maximum, so a small arena stays small and a large one makes few
- * calls to the allocator. Something that would take more than half of the next block gets a block of its own, which goes
- * behind the head: the head's free space stays in use.
+ * A block is twice as large as the one before it, up to a maximum, so a small arena stays small and a large one makes
+ * few calls to the allocator. Something that would take more than half of the next block gets a block of its own, which
+ * goes behind the head: the head's free space stays in use.
  *
  * Invariants: `used <= size` and `used` is a multiple of the strictest alignment; bytes at and after `used` are unused.
  */
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 
 #define BLOCK_MIN 1024u
-#define BLOCK_MAX (64u * 1024u)
+#define BLOCK_MAX ((size_t)64 * 1024)
 #define ALIGNMENT (_Alignof(max_align_t))
 
 struct rn_arena_block {

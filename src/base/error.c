@@ -2,8 +2,8 @@
 /*
  * Names of the public enumerations.
  *
- * Each table comes from the X-macro or stands beside the enumerators that it names, indexed by them. A value outside the
- * table is no fault: a caller may hold one from a newer library, and gets "" or the harmless answer.
+ * Each table comes from the X-macro or stands beside the enumerators that it names, indexed by them. A value outside
+ * the table is no fault: a caller may hold one from a newer library, and gets "" or the harmless answer.
  */
 #include <ration/types.h>
 

@@ -2,11 +2,11 @@
 /*
  * Binary min-heap of intrusive members.
  *
- * Each member knows its place, so any of them can leave or move in O(log n) without a search. Members that compare equal
- * come out in no particular order: who needs one puts an order into the key.
+ * Each member knows its place, so any of them can leave or move in O(log n) without a search. Members that compare
+ * equal come out in no particular order: who needs one puts an order into the key.
  *
- * Invariants: items[node->index] == node for every member; no member is less than its parent; `index` is RN_HEAP_OUT for
- * everything outside. Removing never allocates, and neither does pushing into reserved room.
+ * Invariants: items[node->index] == node for every member; no member is less than its parent; `index` is RN_HEAP_OUT
+ * for everything outside. Removing never allocates, and neither does pushing into reserved room.
  */
 #include "base/heap.h"
 
@@ -57,6 +57,7 @@ int rn_heap_reserve(rn_heap *heap, size_t capacity)
     if (wanted < CAPACITY_MIN)
         wanted = CAPACITY_MIN;
 
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the members are pointers. */
     rn_heap_node **const items = rn_mem_resize(heap->mem, heap->items, wanted, sizeof(*items));
 
     if (items == NULL)

@@ -2,9 +2,9 @@
 /*
  * The door to the allocator.
  *
- * Every allocation of base, core and plan comes through here, so that a test can make any of them fail and a program can
- * bring its own memory. Sizes are multiplied here, once, with a check, and nowhere else. A request for nothing asks for
- * one byte, so that NULL always means "no memory" and never "nothing".
+ * Every allocation of base, core and plan comes through here, so that a test can make any of them fail and a program
+ * can bring its own memory. Sizes are multiplied here, once, with a check, and nowhere else. A request for nothing asks
+ * for one byte, so that NULL always means "no memory" and never "nothing".
  */
 #include "base/mem.h"
 

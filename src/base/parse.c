@@ -2,9 +2,9 @@
 /*
  * Readers of numbers as people write them.
  *
- * All of them stand on one scanner: digits, then perhaps a point and more digits, as an exact count of the smallest part.
- * A reader consumes the text from its front and accepts only if nothing is left. Digits beyond the range are read to
- * their end before the answer is "out of range", so "9...9x" is malformed and not too large.
+ * All of them stand on one scanner: digits, then perhaps a point and more digits, as an exact count of the smallest
+ * part. A reader consumes the text from its front and accepts only if nothing is left. Digits beyond the range are read
+ * to their end before the answer is "out of range", so "9...9x" is malformed and not too large.
  *
  * Invariant: `*out` is written once, at the end, on success only.
  */
@@ -47,7 +47,7 @@ static bool cursor_digits(ration_text *cursor, int64_t *value, size_t *count)
     return true;
 }
 
-/* "12" or "12.5" with at most `places` digits behind the point, in units of 10^-places. Saturates like cursor_digits. */
+/* "12" or "12.5" with at most `places` digits behind the point, in units of 10^-places. Saturates as cursor_digits. */
 static bool cursor_decimal(ration_text *cursor, size_t places, int64_t *out)
 {
     int64_t whole = 0;

@@ -3,8 +3,8 @@
  * Texts: pointer and length, compared by bytes.
  *
  * Only ASCII letters have two cases, whatever the locale, because what is compared without case is protocol words. An
- * absent text compares like an empty one; who needs to tell them apart looks at `data`. Functions that return a part of a
- * text return a view of it.
+ * absent text compares like an empty one; who needs to tell them apart looks at `data`. Functions that return a part of
+ * a text return a view of it.
  */
 #include "base/text.h"
 
@@ -22,7 +22,9 @@ bool rn_text_is(ration_text a, const char *s)
 
 static char ascii_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c < 'A' || c > 'Z')
+        return c;
+    return (char)(c - 'A' + 'a');
 }
 
 bool rn_text_eq_nocase(ration_text a, ration_text b)

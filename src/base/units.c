@@ -2,9 +2,9 @@
 /*
  * Exact arithmetic on int64.
  *
- * Amounts and instants stay far below 2^63 by the rules of the configuration (2^53), but sums over many of them may not:
- * such a result stops at the end of the range, where every comparison still comes out right, instead of wrapping into
- * its opposite. Divisions say in their name which way they round.
+ * Amounts and instants stay far below 2^63 by the rules of the configuration (2^53), but sums over many of them may
+ * not: such a result stops at the end of the range, where every comparison still comes out right, instead of wrapping
+ * into its opposite. Divisions say in their name which way they round.
  */
 #include "base/units.h"
 

@@ -2,8 +2,9 @@
 /*
  * The door of the binary: one table of commands.
  *
- * Help that was asked for goes to standard output with status 0; help that answers a mistake goes to standard error with
- * status 2. A command whose standard output cannot be written fails, so that a full disk is never taken for success.
+ * Help that was asked for goes to standard output with status 0; help that answers a mistake goes to standard error
+ * with status 2. A command whose standard output cannot be written fails, so that a full disk is never taken for
+ * success.
  */
 #include <errno.h>
 #include <signal.h>
@@ -74,10 +75,11 @@ static int help(const char *name)
         usage_print(stderr);
         return RN_EXIT_USAGE;
     }
-    if (command != NULL)
+    if (command != NULL) {
         command_print(stdout, command);
-    else
+    } else {
         usage_print(stdout);
+    }
     return rn_finish_output(RN_EXIT_OK);
 }
 
