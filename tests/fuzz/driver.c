@@ -30,12 +30,11 @@ static bool run_file(const char *path)
     FILE *file = fopen(path, "rb");
     uint8_t *data = NULL;
     bool read = false;
+    long size;
 
     if (file == NULL || fseek(file, 0, SEEK_END) != 0)
         goto out;
-
-    const long size = ftell(file);
-
+    size = ftell(file);
     if (size < 0 || fseek(file, 0, SEEK_SET) != 0)
         goto out;
     data = malloc(size > 0 ? (size_t)size : 1);

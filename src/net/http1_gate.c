@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gate before the parser: lines are gathered whole and held against RFC 9112, letter by letter.
+ *
+ * Each line ends with CR LF, and neither byte stands anywhere else. A line that begins with white space is a folded
+ * one and refused, not unfolded. Names are tokens up to the colon; values hold no control character but the tab. What
+ * frames the body stands at most once and in one spelling: two lengths, a length beside chunks, a coding other than
+ * chunked, or chunks in HTTP/1.0 are refused, because the next server on the way may count differently.
+ *
+ * Invariants: `line` is where the line that is not complete begins; fields point into `data` and are made only when the
+ * section is complete, so that growing it moves nothing that is pointed to.
+ */
+
+#include "net/http1_gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define FIRST_BLOCK 512
+
+static const struct {
+    rn_http1_gathered got;
+    int status;
+    const char *text;
+} gather_faults[] = {
+    {RN_HTTP1_GATHER_TOO_LARGE, 431, "head too large"},
+    {RN_HTTP1_GATHER_BARE_LF, 400, "line feed without carriage return"},
+    {RN_HTTP1_GATHER_BARE_CR, 400, "carriage return without line feed"},
+    {RN_HTTP1_GATHER_NOMEM, 503, "out of memory"},
+};
+
+int rn_http1_gathered_status(rn_http1_gathered got)
+{
+    for (size_t i = 0; i < sizeof gather_faults / sizeof gather_faults[0]; i++) {
+        if (gather_faults[i].got == got)
+            return gather_faults[i].status;
+    }
+    return 400;
+}
+
+const char *rn_http1_gathered_text(rn_http1_gathered got)
+{
+    for (size_t i = 0; i < sizeof gather_faults / sizeof gather_faults[0]; i++) {
+        if (gather_faults[i].got == got)
+            return gather_faults[i].text;
+    }
+    return "malformed head";
+}
+
+void rn_http1_lines_fini(rn_http1_lines *lines)
+{
+    free(lines->data);
+    free(lines->fields);
+    memset(lines, 0, sizeof *lines);
+}
+
+void rn_http1_lines_clear(rn_http1_lines *lines, size_t keep)
+{
+    if (lines->capacity > keep || lines->field_capacity * sizeof *lines->fields > keep) {
+        rn_http1_lines_fini(lines);
+        return;
+    }
+    lines->used = lines->line = lines->field_count = 0;
+}
+
+/* Room for `more` bytes behind the used ones. The first block fits what is there to come, rounded up a little. */
+static bool lines_reserve(rn_http1_lines *lines, size_t more)
+{
+    const size_t need = lines->used + more;
+    size_t capacity = lines->capacity > 0 ? lines->capacity : FIRST_BLOCK;
+
+    if (need <= lines->capacity)
+        return true;
+    while (capacity < need)
+        capacity *= 2;
+
+    char *data = realloc(lines->data, capacity);
+    if (data == NULL)
+        return false;
+    lines->data = data;
+    lines->capacity = capacity;
+    return true;
+}
+
+/* The line that begins at `line` is complete: is it well ended, and the empty one? */
+static rn_http1_gathered lines_end_line(rn_http1_lines *lines, bool skip_empty)
+{
+    const size_t size = lines->used - lines->line;
+
+    if (size < 2 || lines->data[lines->used - 2] != '\r')
+        return RN_HTTP1_GATHER_BARE_LF;
+    if (memchr(lines->data + lines->line, '\r', size - 2) != NULL)
+        return RN_HTTP1_GATHER_BARE_CR;
+    if (size > 2) {
+        lines->line = lines->used;
+        return RN_HTTP1_GATHER_MORE;
+    }
+    if (lines->line > 0 || !skip_empty)
+        return RN_HTTP1_GATHER_DONE;
+    lines->used = 0;
+    return RN_HTTP1_GATHER_MORE;
+}
+
+rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes, bool skip_empty)
+{
+    while (input->size > 0) {
+        const char *feed = memchr(input->data, '\n', input->size);
+        const size_t size = feed != NULL ? (size_t)(feed - input->data) + 1 : input->size;
+
+        if (size > max_bytes - lines->used)
+            return RN_HTTP1_GATHER_TOO_LARGE;
+        if (!lines_reserve(lines, size))
+            return RN_HTTP1_GATHER_NOMEM;
+        memcpy(lines->data + lines->used, input->data, size);
+        lines->used += size;
+        input->data += size;
+        input->size -= size;
+        if (feed == NULL)
+            return RN_HTTP1_GATHER_MORE;
+
+        const rn_http1_gathered got = lines_end_line(lines, skip_empty);
+        if (got != RN_HTTP1_GATHER_MORE)
+            return got;
+    }
+    return RN_HTTP1_GATHER_MORE;
+}
+
+static bool fault_set(rn_http1_fault *fault, int status, const char *text)
+{
+    fault->status = status;
+    fault->text = text;
+    return false;
+}
+
+/* The next line without its CR LF; `*at` moves behind it. False at the empty line. */
+static bool line_next(const rn_http1_lines *lines, size_t *at, ration_text *out)
+{
+    const char *data = lines->data + *at;
+    const char *feed = memchr(data, '\n', lines->used - *at);
+    const size_t size = (size_t)(feed - data) - 1;
+
+    if (size == 0)
+        return false;
+    *out = (ration_text){data, size};
+    *at += size + 2;
+    return true;
+}
+
+static bool lines_add_field(rn_http1_lines *lines, rn_http_field field)
+{
+    if (lines->field_count == lines->field_capacity) {
+        const size_t capacity = lines->field_capacity > 0 ? lines->field_capacity * 2 : 16;
+        rn_http_field *fields = realloc(lines->fields, capacity * sizeof *fields);
+
+        if (fields == NULL)
+            return false;
+        lines->fields = fields;
+        lines->field_capacity = capacity;
+    }
+    lines->fields[lines->field_count++] = field;
+    return true;
+}
+
+static bool gate_field(rn_http1_lines *lines, ration_text line, rn_http1_fault *fault)
+{
+    if (line.data[0] == ' ' || line.data[0] == '\t')
+        return fault_set(fault, 400, "folded line");
+
+    const char *colon = memchr(line.data, ':', line.size);
+    if (colon == NULL)
+        return fault_set(fault, 400, "field without colon");
+    const ration_text name = {line.data, (size_t)(colon - line.data)};
+    const ration_text value = rn_text_trim((ration_text){colon + 1, line.size - name.size - 1});
+    if (!rn_http_is_token(name))
+        return fault_set(fault, 400, "invalid field name");
+    if (!rn_http_is_value(value))
+        return fault_set(fault, 400, "invalid character in a field value");
+    if (lines->field_count == RN_HTTP1_MAX_FIELDS)
+        return fault_set(fault, 431, "too many fields");
+    if (!lines_add_field(lines, (rn_http_field){name, value}))
+        return fault_set(fault, 503, "out of memory");
+    return true;
+}
+
+static bool gate_fields(rn_http1_lines *lines, size_t at, rn_http1_fault *fault)
+{
+    ration_text line;
+
+    while (line_next(lines, &at, &line)) {
+        if (!gate_field(lines, line, fault))
+            return false;
+    }
+    return true;
+}
+
+static bool gate_version(ration_text text, rn_http_head *head, rn_http1_fault *fault)
+{
+    if (rn_text_is(text, "HTTP/1.1") || rn_text_is(text, "HTTP/1.0")) {
+        head->minor = text.data[7] - '0';
+        return true;
+    }
+
+    const bool other = text.size == 8 && memcmp(text.data, "HTTP/", 5) == 0 && text.data[5] >= '0' &&
+                       text.data[5] <= '9' && text.data[6] == '.' && text.data[7] >= '0' && text.data[7] <= '9';
+    return fault_set(fault, other ? 505 : 400, other ? "HTTP version not supported" : "malformed start line");
+}
+
+static bool target_fits(ration_text method, ration_text target)
+{
+    for (size_t i = 0; i < target.size; i++) {
+        const unsigned char c = (unsigned char)target.data[i];
+
+        if (c <= ' ' || c >= 0x7f)
+            return false;
+    }
+    if (rn_text_is(target, "*"))
+        return rn_text_is(method, "OPTIONS");
+    return target.data[0] == '/' || (target.size > 7 && rn_text_is_nocase(rn_text_slice(target, 0, 7), "http://")) ||
+           (target.size > 8 && rn_text_is_nocase(rn_text_slice(target, 0, 8), "https://"));
+}
+
+/* method SP target SP version */
+static bool gate_request_line(ration_text line, rn_http_head *head, rn_http1_fault *fault)
+{
+    const char *end = line.data + line.size;
+    const char *first = memchr(line.data, ' ', line.size);
+    const char *second = first != NULL ? memchr(first + 1, ' ', (size_t)(end - first) - 1) : NULL;
+
+    if (second == NULL)
+        return fault_set(fault, 400, "malformed start line");
+    head->method = (ration_text){line.data, (size_t)(first - line.data)};
+    head->target = (ration_text){first + 1, (size_t)(second - first) - 1};
+    if (!rn_http_is_token(head->method) || head->target.size == 0)
+        return fault_set(fault, 400, "malformed start line");
+    if (!gate_version((ration_text){second + 1, (size_t)(end - second) - 1}, head, fault))
+        return false;
+    if (rn_text_is(head->method, "CONNECT"))
+        return fault_set(fault, 501, "CONNECT is not supported");
+    return target_fits(head->method, head->target) || fault_set(fault, 400, "malformed request target");
+}
+
+/* version SP status SP reason; a missing reason may take its space along */
+static bool gate_status_line(ration_text line, rn_http_head *head, rn_http1_fault *fault)
+{
+    if (line.size < 12 || line.data[8] != ' ' || (line.size > 12 && line.data[12] != ' '))
+        return fault_set(fault, 400, "malformed status line");
+    if (!gate_version((ration_text){line.data, 8}, head, fault))
+        return false;
+
+    for (size_t i = 9; i < 12; i++) {
+        if (line.data[i] < '0' || line.data[i] > '9')
+            return fault_set(fault, 400, "malformed status line");
+        head->status = head->status * 10 + (line.data[i] - '0');
+    }
+    if (line.size > 13)
+        head->reason = (ration_text){line.data + 13, line.size - 13};
+    if (head->status < 100 || !rn_http_is_value(head->reason))
+        return fault_set(fault, 400, "malformed status line");
+    if (head->status == 101)
+        return fault_set(fault, 400, "protocol switched unasked");
+    return true;
+}
+
+static bool is_digits(ration_text text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+    }
+    return text.size > 0;
+}
+
+/* One way to count the body, or none. */
+static bool gate_framing(const rn_http_head *head, bool response, rn_http1_fault *fault)
+{
+    const size_t lengths = rn_http_count(head->fields, "content-length");
+    const size_t codings = rn_http_count(head->fields, "transfer-encoding");
+
+    if (lengths > 1)
+        return fault_set(fault, 400, "more than one Content-Length");
+    if (lengths == 1 && !is_digits(rn_http_find(head->fields, "content-length")))
+        return fault_set(fault, 400, "malformed Content-Length");
+    if (codings == 0)
+        return true;
+    if (codings > 1 || lengths > 0)
+        return fault_set(fault, 400, codings > 1 ? "more than one Transfer-Encoding" : "two ways to frame the body");
+    if (head->minor == 0)
+        return fault_set(fault, 400, "Transfer-Encoding in HTTP/1.0");
+    if (!rn_text_is_nocase(rn_http_find(head->fields, "transfer-encoding"), "chunked"))
+        return fault_set(fault, response ? 400 : 501, "transfer coding other than chunked");
+    return true;
+}
+
+static bool gate_request_fields(rn_http_head *head, rn_http1_fault *fault)
+{
+    const size_t hosts = rn_http_count(head->fields, "host");
+    const ration_text expect = rn_http_find(head->fields, "expect");
+
+    if (hosts > 1)
+        return fault_set(fault, 400, "more than one Host");
+    if (hosts == 0 && head->minor > 0)
+        return fault_set(fault, 400, "no Host");
+    if (expect.data != NULL && head->minor > 0) {
+        if (!rn_text_is_nocase(expect, "100-continue"))
+            return fault_set(fault, 417, "unknown expectation");
+        head->expect = true;
+    }
+    for (size_t i = 0; i < head->fields.count; i++) {
+        const rn_http_field *field = &head->fields.items[i];
+
+        if (rn_text_is_nocase(field->name, "connection") && rn_http_list_has(field->value, "upgrade"))
+            head->upgrade = rn_http_find(head->fields, "upgrade");
+    }
+    return true;
+}
+
+bool rn_http1_gate_head(rn_http1_lines *lines, bool response, rn_http_head *head, rn_http1_fault *fault)
+{
+    ration_text line;
+    size_t at = 0;
+
+    if (memchr(lines->data, '\0', lines->used) != NULL)
+        return fault_set(fault, 400, "NUL in the head");
+    if (!line_next(lines, &at, &line))
+        return fault_set(fault, 400, "malformed start line");
+    if (!(response ? gate_status_line(line, head, fault) : gate_request_line(line, head, fault)))
+        return false;
+    if (!gate_fields(lines, at, fault))
+        return false;
+    head->fields = (rn_http_fields){lines->fields, lines->field_count};
+    return gate_framing(head, response, fault) && (response || gate_request_fields(head, fault));
+}
+
+bool rn_http1_gate_trailers(rn_http1_lines *lines, rn_http1_fault *fault)
+{
+    if (!gate_fields(lines, 0, fault))
+        return false;
+
+    const rn_http_fields fields = {lines->fields, lines->field_count};
+    if (rn_http_count(fields, "content-length") > 0 || rn_http_count(fields, "transfer-encoding") > 0)
+        return fault_set(fault, 400, "framing in the trailers");
+    return true;
+}
