@@ -2,8 +2,8 @@
 /*
  * A queue of bytes in one block.
  *
- * Used bytes are not moved up until room is needed, so that sending a long queue in parts copies nothing. An empty queue
- * gives its block back: thousands of connections wait with nothing to say.
+ * Used bytes are not moved up until room is needed, so that sending a long queue in parts copies nothing. An empty
+ * queue gives its block back: thousands of connections wait with nothing to say.
  *
  * Invariant: from <= to <= capacity; data is NULL exactly if capacity is 0.
  */

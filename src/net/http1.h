@@ -76,8 +76,8 @@ void rn_http1_begin(rn_http1 *h, bool answers_head);
 /**
  * The next event in `*input`, which moves on behind what was used.
  *
- * Strict on purpose: the head is gathered up to a bound; any CR without LF, LF without CR, folded line, NUL, white space
- * before a colon, doubled or doubtful framing is refused before a parser that might read it differently sees it.
+ * Strict on purpose: the head is gathered up to a bound; any CR without LF, LF without CR, folded line, NUL, white
+ * space before a colon, doubled or doubtful framing is refused before a parser that might read it differently sees it.
  */
 rn_http1_event rn_http1_next(rn_http1 *h, ration_text *input, ration_text *body);
 

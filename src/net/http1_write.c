@@ -2,8 +2,8 @@
 /*
  * Writing heads: check and measure first, then one reservation and plain copies.
  *
- * Framing is never taken from the fields that the caller relays: Content-Length, Transfer-Encoding and Connection in them
- * are left out and written from `framing`, `length` and `connection`, so that what is announced is what is sent.
+ * Framing is never taken from the fields that the caller relays: Content-Length, Transfer-Encoding and Connection in
+ * them are left out and written from `framing`, `length` and `connection`, so that what is announced is what is sent.
  *
  * Invariant: the bytes measured are the bytes copied (asserted), so a head is in the buffer whole or not at all.
  */

@@ -8,8 +8,8 @@
 /*
  * Heads and framing, built anew from parts: no byte of a received message is relayed unread.
  *
- * A head is appended whole or not at all. RATION_ERR_INVALID: a name that is no token, a control character in a value, a
- * method that is no token, a target with white space or control characters, a status out of range. RATION_ERR_NOMEM.
+ * A head is appended whole or not at all. RATION_ERR_INVALID: a name that is no token, a control character in a value,
+ * a method that is no token, a target with white space or control characters, a status out of range. RATION_ERR_NOMEM.
  */
 
 typedef enum rn_http1_framing {

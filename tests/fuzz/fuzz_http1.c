@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The codec on any bytes: the first byte chooses the side and how the rest is cut. Whatever the cuts, the events must be the
- * same, and fields must be free of what a smuggler needs.
+ * The codec on any bytes: the first byte chooses the side and how the rest is cut. Whatever the cuts, the events must
+ * be the same, and fields must be free of what a smuggler needs.
  */
 
 #include <stdbool.h>

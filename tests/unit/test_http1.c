@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The codec's events as text: each input is fed whole, byte by byte, and cut in two at every place, and must say the same.
+ * The codec's events as text: each input is fed whole, byte by byte, and cut in two at every place, and must say the
+ * same.
  */
 
 #include "support/check.h"
