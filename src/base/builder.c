@@ -3,8 +3,7 @@
  * A bounded builder in place of printf: no locale, no format strings, no allocation, the same bytes everywhere.
  *
  * What does not fit is cut, between UTF-8 sequences, and from then on nothing more is written: the result is always a
- * prefix of what was meant. Numbers are made from their digits; an instant's date comes from the count of days (the
- * proleptic Gregorian calendar in eras of 400 years, counted from 1 March so that the leap day comes last).
+ * prefix of what was meant.
  *
  * Invariants: `used < size` and data[used] == NUL, unless `size` is 0.
  */
@@ -12,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/civil.h"
 #include "base/units.h"
 
 #define US_PER_SECOND INT64_C(1000000)
@@ -174,24 +174,6 @@ void rn_builder_duration(rn_builder *b, int64_t us)
     }
 }
 
-/* Days since 1970-01-01 as year, month, day; years from 1 on. */
-static void builder_date(rn_builder *b, int64_t days)
-{
-    const uint64_t since = (uint64_t)(days + 719468); /* 0000-03-01 */
-    const uint64_t era = since / 146097;
-    const uint64_t day_of_era = since % 146097;
-    const uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    const uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const uint64_t march_month = (5 * day_of_year + 2) / 153; /* 0 March to 11 February */
-    const uint64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
-
-    builder_digits(b, era * 400 + year_of_era + (month <= 2 ? 1 : 0), 4);
-    rn_builder_char(b, '-');
-    builder_digits(b, month, 2);
-    rn_builder_char(b, '-');
-    builder_digits(b, day_of_year - (153 * march_month + 2) / 5 + 1, 2);
-}
-
 void rn_builder_instant(rn_builder *b, ration_time at)
 {
     const int64_t first = INT64_C(-719162) * US_PER_DAY;    /* 0001-01-01 */
@@ -206,8 +188,13 @@ void rn_builder_instant(rn_builder *b, ration_time at)
     const int64_t days = rn_div_floor(us, US_PER_DAY);
     const uint64_t rest = (uint64_t)(us - days * US_PER_DAY);
     const uint64_t second = rest / 1000000;
+    const rn_civil date = rn_civil_of_days(days);
 
-    builder_date(b, days);
+    builder_digits(b, (uint64_t)date.year, 4);
+    rn_builder_char(b, '-');
+    builder_digits(b, (uint64_t)date.month, 2);
+    rn_builder_char(b, '-');
+    builder_digits(b, (uint64_t)date.day, 2);
     rn_builder_char(b, 'T');
     builder_digits(b, second / 3600, 2);
     rn_builder_char(b, ':');
