@@ -4,27 +4,98 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <ration/types.h>
 
 #include "core/window.h"
 
-/* A quota of a window: chapter 3, "quota" and "Header sync". Its members are for quota.c and its neighbours only. */
+/*
+ * A quota of a window: chapter 3, "quota" and "Header sync". The members are the business of quota.c and its neighbours:
+ * quota_window.c (calendar windows), quota_rolling.c (rolling ones), quota_flight.c (leases whose response is not known).
+ */
+
+struct rn_hold;
 
 typedef struct rn_quota_spec {
-    rn_calendar calendar;
-    int64_t arrival_us;
+    rn_calendar calendar; /* no period: rolling */
+    int64_t length_us;    /* of a window: the calendar's usual one, or the rolling one */
+    int64_t arrival_us;   /* within which a call has surely reached the provider; 0: at once */
+    int64_t width_us;     /* rolling: of a bucket */
+    int64_t counts_us;    /* rolling: how long a bucket counts after its end */
+    uint32_t buckets;     /* rolling: how many can count at once */
+    bool resets;          /* calendar: a header may begin a window, so a history is kept */
 } rn_quota_spec;
 
-typedef struct rn_quota {
+/* Leases that ended without a response, the oldest first; when there are more, the oldest two become one. */
+#define RN_QUOTA_ENDED 8
+
+typedef struct rn_quota_ended {
+    ration_time granted_at;
+    int64_t charge;
+} rn_quota_ended;
+
+/* What has been granted within `arrival` and not been answered: it may or may not have reached the provider. */
+typedef struct rn_quota_flight {
+    TAILQ_HEAD(rn_flight_list, rn_hold) live;
+    int64_t charge; /* of all, live and ended */
+    uint32_t ended_count;
+    rn_quota_ended ended[RN_QUOTA_ENDED];
+} rn_quota_flight;
+
+/* The calendar window that `now` is in. */
+typedef struct rn_quota_window {
     ration_time start;
-    ration_time end;
-    int64_t used;
+    ration_time end;          /* where headers have moved it to */
+    ration_time computed_end; /* by the calendar alone */
+    int64_t offset_us;        /* learned: end - computed_end */
+    bool brought;             /* a header has brought a window's end about */
+    ration_time brought_at;   /* where that end was */
+    int64_t *history;         /* charges by time of grant, in equal parts of the window; NULL: not kept */
+    int64_t part_us;
+} rn_quota_window;
+
+typedef struct rn_quota_rolling {
+    int64_t *buckets;      /* a ring, by bucket number */
+    int64_t oldest;        /* the first bucket that still counts */
+    int64_t newest;        /* the bucket of the last instant looked at */
+    ration_time dipped_at; /* the grant of the last lease that went into the reserve */
+    ration_time exhausted_until;
+    ration_time learned_until;
+} rn_quota_rolling;
+
+typedef struct rn_quota {
+    int64_t max; /* declared or learned */
+    bool learned_max;
+    bool exhausted; /* a 429 said so */
+    bool dipped;    /* a critical request has gone into the reserve */
+    bool left_known;
+    bool observed; /* an observation has been used in this window */
+    int64_t used;  /* by the leases of this window */
+    int64_t carried;
+    int64_t left; /* what the provider last said, less what it may not have counted */
+    int64_t external;
+    uint64_t spent;        /* all charges and what settlements added, ever; wraps, only differences count */
+    uint64_t returned;     /* all that settlements gave back, ever; the same */
+    uint64_t first_order;  /* of this window's leases */
+    uint64_t newest_order; /* of all leases */
+    uint64_t moved_order;  /* leases up to it were granted before a header began this window */
+    uint64_t used_order;   /* of the lease of the last observation used */
+    rn_quota_flight flight;
+    rn_quota_window window;
+    rn_quota_rolling rolling;
 } rn_quota;
 
 /* What a lease remembers of a quota. */
 typedef struct rn_quota_hold {
-    uint64_t window;
+    TAILQ_ENTRY(rn_hold) in_flight;
+    bool flying; /* in the list of the flight */
+    bool answered;
+    uint64_t answered_order; /* the newest lease when it was answered */
+    int64_t seen;            /* charges of its window that had reached the provider when it was granted */
+    int64_t unseen;          /* charges that may not have */
+    uint64_t spent;          /* of the quota, right after its grant */
+    uint64_t returned;
 } rn_quota_hold;
 
 #endif

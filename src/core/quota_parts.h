@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_QUOTA_PARTS_H
+#define RN_CORE_QUOTA_PARTS_H
+
+#include "core/limit.h"
+
+/* What quota.c and its neighbours ask of each other. All take the counter of a quota. */
+
+/* U and R of chapter 3. */
+typedef struct rn_quota_room {
+    int64_t usable;
+    int64_t reserve;
+} rn_quota_room;
+
+/* What a request finds at some instant. */
+typedef struct rn_quota_state {
+    rn_quota_room room;
+    int64_t remaining; /* negative in debt */
+    bool exhausted;
+    bool dipped;
+} rn_quota_state;
+
+rn_quota_room rn_quota_room_of(const rn_counter *counter);
+bool rn_quota_fits(const rn_quota_state *state, const rn_ask *ask);
+bool rn_quota_is_rolling(const rn_counter *counter);
+/* Bring the window and the flight up to `now`; every operation does this first. */
+void rn_quota_advance(rn_counter *counter, ration_time now);
+/* Whether what `hold` was charged still counts here. */
+bool rn_quota_owns(const rn_counter *counter, const rn_hold *hold);
+
+/* quota_flight.c */
+void rn_flight_init(rn_counter *counter);
+void rn_flight_advance(rn_counter *counter, ration_time now);
+void rn_flight_add(rn_counter *counter, rn_hold *hold);
+void rn_flight_answer(rn_counter *counter, rn_hold *hold);
+void rn_flight_settle(rn_counter *counter, const rn_hold *hold, int64_t added);
+void rn_flight_end(rn_counter *counter, rn_hold *hold); /* without a response: it stays until `arrival` has passed */
+/* Charges granted less than `arrival` before `boundary` by leases that are not answered and older than `order`. */
+int64_t rn_flight_over(const rn_counter *counter, ration_time boundary, uint64_t order);
+/* Whether a window's end at `end` may find some of them. */
+bool rn_flight_reaches(const rn_counter *counter, ration_time end);
+
+/* quota_window.c */
+typedef enum rn_reset {
+    RN_RESET_STALE = 0, /* it was before the window */
+    RN_RESET_PAST,      /* in the window, not later than now */
+    RN_RESET_COMING,
+    RN_RESET_FAR, /* later than any end could be */
+} rn_reset;
+
+int rn_window_init(rn_counter *counter, ration_time now);
+void rn_window_fini(rn_counter *counter);
+void rn_window_advance(rn_counter *counter, ration_time now);
+void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount);
+bool rn_window_is_fresh(const rn_counter *counter);
+rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_time reset);
+/* Act on a reset that is PAST or COMING, told to `hold`: move the end, or begin a window. */
+void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset);
+
+/* quota_rolling.c */
+int rn_rolling_init(rn_counter *counter, ration_time now);
+void rn_rolling_fini(rn_counter *counter);
+void rn_rolling_prepare(rn_quota_spec *spec, bool enforcer);
+void rn_rolling_advance(rn_counter *counter, ration_time now);
+void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amount);
+bool rn_rolling_owns(const rn_counter *counter, ration_time granted_at);
+/* The first instant at which `ask` fits by time alone. */
+ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask);
+
+#endif

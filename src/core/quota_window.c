@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calendar windows of a quota, and how headers move them. Chapter 3, "Calendar windows" and "Reset".
+ *
+ * The windows are the calendar's, shifted by an offset that is zero until a header says otherwise. The offset stays for
+ * the windows after, so that shifted windows tile time as the calendar's do, and a counter that nobody asked for a year
+ * finds its window in one step.
+ *
+ * A header may move the end of the window, bring it about, or tell of a window that began without us noticing. A provider
+ * whose resets slide, are cut to seconds or never change must not be able to empty the count again and again: an end is
+ * brought about at most once per half window, measured between the ends.
+ *
+ * To know what of the count belongs to a window that began in the past, charges are kept by time of grant in 64 equal
+ * parts of the window. Where a part straddles the begin, what has ended of it counts in the new window.
+ *
+ * Invariants: start <= now < end; end - computed_end == offset_us; neither start nor first_order moves back.
+ */
+#include "core/quota_parts.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+
+#define PARTS 64
+
+typedef struct beginning {
+    ration_time start;
+    ration_time computed_end;
+    int64_t offset_us;
+    uint64_t first_order; /* leases from here on belong to it */
+    int64_t used;         /* by them */
+} beginning;
+
+static size_t part_of(const rn_quota_window *window, ration_time at)
+{
+    const int64_t part = rn_div_floor(rn_sub(at.us, window->start.us), window->part_us);
+
+    return (size_t)rn_max(0, rn_min(part, PARTS - 1));
+}
+
+/* The charges of the parts that end after the new start move to where they lie in the new window. */
+static void history_begin(rn_quota_window *window, ration_time start)
+{
+    const ration_time old_start = window->start;
+    const int64_t old_part_us = window->part_us;
+    int64_t old[PARTS];
+
+    window->start = start;
+    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, start.us), PARTS), 1);
+    if (window->history == NULL)
+        return;
+    memcpy(old, window->history, sizeof old);
+    memset(window->history, 0, sizeof old);
+    for (size_t i = 0; i < PARTS; i++) {
+        const ration_time last = rn_time_add(old_start, (int64_t)(i + 1) * old_part_us - 1);
+
+        if (old[i] != 0 && !rn_time_before(last, start))
+            window->history[part_of(window, last)] = rn_add(window->history[part_of(window, last)], old[i]);
+    }
+}
+
+static void window_begin(rn_counter *counter, const beginning *b)
+{
+    rn_quota *const quota = &counter->u.quota;
+
+    quota->carried = rn_flight_over(counter, b->start, b->first_order);
+    quota->used = b->used;
+    quota->external = 0;
+    quota->left_known = quota->exhausted = quota->dipped = quota->observed = false;
+    quota->first_order = b->first_order;
+    quota->moved_order = quota->newest_order;
+    quota->window.computed_end = b->computed_end;
+    quota->window.offset_us = b->offset_us;
+    quota->window.end = rn_time_add(b->computed_end, b->offset_us);
+    history_begin(&quota->window, b->start);
+}
+
+int rn_window_init(rn_counter *counter, ration_time now)
+{
+    rn_quota_window *const window = &counter->u.quota.window;
+
+    if (counter->limit->spec.quota.resets) {
+        window->history = rn_mem_zalloc(counter->mem, PARTS, sizeof *window->history);
+        if (window->history == NULL)
+            return RATION_ERR_NOMEM;
+    }
+    rn_calendar_window(&counter->limit->spec.quota.calendar, now, &window->start, &window->computed_end);
+    window->end = window->computed_end;
+    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, window->start.us), PARTS), 1);
+    return RATION_OK;
+}
+
+void rn_window_fini(rn_counter *counter)
+{
+    rn_mem_free(counter->mem, counter->u.quota.window.history);
+}
+
+void rn_window_advance(rn_counter *counter, ration_time now)
+{
+    rn_quota *const quota = &counter->u.quota;
+    beginning next = {.offset_us = quota->window.offset_us, .first_order = quota->newest_order + 1};
+
+    if (rn_time_before(now, quota->window.end))
+        return;
+    rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(now, -next.offset_us), &next.start,
+                       &next.computed_end);
+    next.start = rn_time_add(next.start, next.offset_us);
+    if (quota->window.history != NULL)
+        memset(quota->window.history, 0, PARTS * sizeof *quota->window.history);
+    window_begin(counter, &next);
+}
+
+void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount)
+{
+    rn_quota_window *const window = &counter->u.quota.window;
+
+    if (window->history != NULL && amount > 0) {
+        int64_t *const part = &window->history[part_of(window, granted_at)];
+
+        *part = rn_add(*part, amount);
+    }
+}
+
+bool rn_window_is_fresh(const rn_counter *counter)
+{
+    return counter->u.quota.window.offset_us == 0 && !counter->u.quota.window.brought;
+}
+
+rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_time reset)
+{
+    const rn_quota_spec *const spec = &counter->limit->spec.quota;
+    ration_time start;
+    ration_time end;
+
+    rn_calendar_window(&spec->calendar, now, &start, &end);
+    if (rn_time_before(rn_time_add(end, spec->length_us), reset))
+        return RN_RESET_FAR;
+    if (!rn_time_before(counter->u.quota.window.start, reset))
+        return RN_RESET_STALE;
+    return rn_time_before(now, reset) ? RN_RESET_COMING : RN_RESET_PAST;
+}
+
+/* At most once per half window may a header bring an end about; `at` would be one. */
+static bool may_bring(const rn_counter *counter, ration_time at)
+{
+    const rn_quota_window *const window = &counter->u.quota.window;
+
+    return !window->brought || rn_sub(at.us, window->brought_at.us) >= counter->limit->spec.quota.length_us / 2;
+}
+
+static void bring(rn_quota_window *window, ration_time at)
+{
+    window->brought = true;
+    window->brought_at = at;
+}
+
+/* The window that follows the present one by the calendar, if the present one ended, or the new one ends, at `reset`. */
+static beginning window_next(const rn_counter *counter, ration_time reset, bool reset_ends_it)
+{
+    const rn_quota_window *const window = &counter->u.quota.window;
+    ration_time start;
+    beginning next = {0};
+
+    rn_calendar_window(&counter->limit->spec.quota.calendar, window->computed_end, &start, &next.computed_end);
+    next.offset_us = rn_sub(reset.us, reset_ends_it ? next.computed_end.us : window->computed_end.us);
+    return next;
+}
+
+/* A window began at `reset`, in the past: what was granted since belongs to it. */
+static void begin_in_the_past(rn_counter *counter, ration_time reset)
+{
+    rn_quota *const quota = &counter->u.quota;
+    const rn_hold *hold = NULL;
+    beginning next = window_next(counter, reset, false);
+    const size_t straddling = part_of(&quota->window, reset);
+
+    next.start = reset;
+    next.first_order = quota->newest_order + 1;
+    for (size_t i = straddling; i < PARTS; i++)
+        next.used = rn_add(next.used, quota->window.history[i]);
+    TAILQ_FOREACH_REVERSE(hold, &counter->holds, rn_hold_list, next)
+    {
+        if (hold->order < quota->first_order)
+            break;
+        if (!rn_time_before(hold->granted_at, reset))
+            next.first_order = hold->order;
+        else if (part_of(&quota->window, hold->granted_at) == straddling)
+            next.used = rn_sub(next.used, hold->charge);
+        else
+            break;
+    }
+    next.used = rn_max(0, rn_min(next.used, quota->used));
+    window_begin(counter, &next);
+}
+
+/* A window began that ends at `reset`; `hold` is the first that we know to belong to it. */
+static void begin_with(rn_counter *counter, const rn_hold *hold, ration_time reset)
+{
+    rn_quota *const quota = &counter->u.quota;
+    beginning next = window_next(counter, reset, true);
+
+    next.start = rn_time_max(hold->granted_at, quota->window.start);
+    next.first_order = hold->order;
+    next.used = rn_add(hold->charge, (int64_t)(quota->spent - hold->quota.spent));
+    window_begin(counter, &next);
+}
+
+void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset)
+{
+    rn_quota_window *const window = &counter->u.quota.window;
+    const int64_t later_us = rn_sub(reset.us, window->end.us);
+
+    if (later_us >= counter->limit->spec.quota.length_us / 2) {
+        begin_with(counter, hold, reset);
+        return;
+    }
+    if (later_us < 0) {
+        if (!may_bring(counter, reset))
+            return;
+        bring(window, reset);
+    }
+    if (!rn_time_before(now, reset)) {
+        begin_in_the_past(counter, reset);
+        return;
+    }
+    window->end = reset;
+    window->offset_us = rn_sub(reset.us, window->computed_end.us);
+}
