@@ -45,12 +45,13 @@ static int on_headers_complete(llhttp_t *parser)
             return -1;
         h->head.told_bytes = (int64_t)parser->content_length;
     }
-    if (bodiless)
+    if (bodiless) {
         h->head.body_bytes = 0;
-    else if (chunked || h->until_close)
+    } else if (chunked || h->until_close) {
         h->head.body_bytes = RN_LENGTH_UNKNOWN;
-    else
+    } else {
         h->head.body_bytes = told ? h->head.told_bytes : 0;
+    }
 
     const bool kept =
         h->head.minor > 0 ? (parser->flags & F_CONNECTION_CLOSE) == 0 : (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0;
@@ -184,6 +185,30 @@ static rn_http1_event http1_next_head(rn_http1 *h, ration_text *input)
     return RN_HTTP1_HEAD;
 }
 
+static rn_http1_event http1_next_end(rn_http1 *h)
+{
+    h->stage = RN_HTTP1_AT_REST;
+    return RN_HTTP1_END;
+}
+
+static rn_http1_event http1_next_trailers(rn_http1 *h, ration_text *input)
+{
+    const rn_http1_gathered got = rn_http1_lines_gather(&h->trailer_lines, input, MAX_TRAILER_BYTES, false);
+
+    if (got == RN_HTTP1_GATHER_MORE)
+        return RN_HTTP1_MORE;
+    if (got != RN_HTTP1_GATHER_DONE)
+        return http1_fail(h, rn_http1_gathered_status(got), rn_http1_gathered_text(got));
+
+    rn_http1_fault fault = {0, NULL};
+    if (!rn_http1_gate_trailers(&h->trailer_lines, &fault))
+        return http1_fail(h, fault.status, fault.text);
+    if (!http1_execute_lines(h, &h->trailer_lines) || !h->saw_end)
+        return http1_fail_by_parser(h);
+    h->trailers = (rn_http_fields){h->trailer_lines.fields, h->trailer_lines.field_count};
+    return http1_next_end(h);
+}
+
 static rn_http1_event http1_next_body(rn_http1 *h, ration_text *input, ration_text *body)
 {
     /* Also with no input: llhttp may owe the end of a body whose last byte it has given out. A body that ends with the
@@ -209,31 +234,11 @@ static rn_http1_event http1_next_body(rn_http1 *h, ration_text *input, ration_te
     if (h->framing_bytes > MAX_FRAMING_BYTES)
         return http1_fail(h, 400, "chunk head too large");
     if (h->saw_end)
-        h->stage = RN_HTTP1_AT_END;
-    else if (h->saw_last_chunk)
-        h->stage = RN_HTTP1_AT_TRAILERS;
-    else
+        return http1_next_end(h);
+    if (!h->saw_last_chunk)
         return RN_HTTP1_MORE;
-    return rn_http1_next(h, input, body);
-}
-
-static rn_http1_event http1_next_trailers(rn_http1 *h, ration_text *input, ration_text *body)
-{
-    const rn_http1_gathered got = rn_http1_lines_gather(&h->trailer_lines, input, MAX_TRAILER_BYTES, false);
-
-    if (got == RN_HTTP1_GATHER_MORE)
-        return RN_HTTP1_MORE;
-    if (got != RN_HTTP1_GATHER_DONE)
-        return http1_fail(h, rn_http1_gathered_status(got), rn_http1_gathered_text(got));
-
-    rn_http1_fault fault = {0, NULL};
-    if (!rn_http1_gate_trailers(&h->trailer_lines, &fault))
-        return http1_fail(h, fault.status, fault.text);
-    if (!http1_execute_lines(h, &h->trailer_lines) || !h->saw_end)
-        return http1_fail_by_parser(h);
-    h->trailers = (rn_http_fields){h->trailer_lines.fields, h->trailer_lines.field_count};
-    h->stage = RN_HTTP1_AT_END;
-    return rn_http1_next(h, input, body);
+    h->stage = RN_HTTP1_AT_TRAILERS;
+    return http1_next_trailers(h, input);
 }
 
 rn_http1_event rn_http1_next(rn_http1 *h, ration_text *input, ration_text *body)
@@ -244,16 +249,15 @@ rn_http1_event rn_http1_next(rn_http1 *h, ration_text *input, ration_text *body)
     case RN_HTTP1_AT_BODY:
         return http1_next_body(h, input, body);
     case RN_HTTP1_AT_TRAILERS:
-        return http1_next_trailers(h, input, body);
+        return http1_next_trailers(h, input);
     case RN_HTTP1_AT_END:
-        h->stage = RN_HTTP1_AT_REST;
-        return RN_HTTP1_END;
+        return http1_next_end(h);
     case RN_HTTP1_AT_REST:
         return RN_HTTP1_MORE;
     case RN_HTTP1_AT_FAULT:
         return RN_HTTP1_FAILED;
     }
-    assert(!"no such stage");
+    assert(false && "no such stage");
     return RN_HTTP1_FAILED;
 }
 
@@ -270,14 +274,13 @@ rn_http1_event rn_http1_finish(rn_http1 *h)
     case RN_HTTP1_AT_TRAILERS:
         return http1_fail(h, 400, "connection closed amid the trailers");
     case RN_HTTP1_AT_END:
-        h->stage = RN_HTTP1_AT_REST;
-        return RN_HTTP1_END;
+        return http1_next_end(h);
     case RN_HTTP1_AT_REST:
         return RN_HTTP1_MORE;
     case RN_HTTP1_AT_FAULT:
         return RN_HTTP1_FAILED;
     }
-    assert(!"no such stage");
+    assert(false && "no such stage");
     return RN_HTTP1_FAILED;
 }
 

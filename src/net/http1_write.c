@@ -101,10 +101,11 @@ static void parts_response(rn_parts *parts, const rn_http1_out *head)
     parts_str(parts, "HTTP/1.1 ");
     parts_int(parts, head->status);
     parts_str(parts, " ");
-    if (head->reason.data != NULL)
+    if (head->reason.data != NULL) {
         parts_text(parts, head->reason);
-    else
+    } else {
         parts_str(parts, rn_http_reason(head->status));
+    }
     parts_text(parts, crlf);
     parts_fields(parts, head);
 }

@@ -22,8 +22,8 @@ typedef struct rn_http1_out {
     ration_text method; /* request */
     ration_text target;
     ration_text host;   /* request: Host, where the fields have none; absent: none */
+    ration_text reason; /* response; absent: the standard phrase */
     int status;         /* response */
-    ration_text reason; /* absent: the standard phrase */
     rn_http1_framing framing;
     int64_t length;
     const char *connection; /* "close", "keep-alive" or NULL */
