@@ -183,6 +183,8 @@ static bool bucket_is_fresh(rn_counter *counter, ration_time now)
 
 const rn_kind rn_kind_rate = {
     .name = "rate",
+    .reason = RATION_REASON_RATE_LIMITED,
+    .timed = true,
     .prepare = bucket_prepare,
     .init = bucket_init,
     .fini = bucket_fini,

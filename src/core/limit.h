@@ -28,6 +28,7 @@ typedef struct rn_counter rn_counter;
 typedef struct rn_hold rn_hold;
 typedef struct rn_kind rn_kind;
 struct rn_place;
+struct rn_route_link;
 
 /* One request as a limit sees it. */
 typedef struct rn_ask {
@@ -69,6 +70,7 @@ struct rn_hold {
 };
 
 TAILQ_HEAD(rn_hold_list, rn_hold);
+TAILQ_HEAD(rn_counter_list, rn_counter);
 
 /* What came back for one lease, as the engine has classified it. No `response`: a release without an observation. */
 typedef struct rn_reply {
@@ -92,12 +94,15 @@ struct rn_limit {
         rn_quota_spec quota;
     } spec;
     struct rn_scope *scope; /* how its keys are made; core/scope.h */
+    uint32_t uid;           /* of all limits of the engine */
+    struct rn_counter_list counters;
+    int64_t counter_count;
 };
 
 /* The state of one limit at one scope key. */
 struct rn_counter {
     /* What the kinds use. */
-    const rn_limit *limit;
+    rn_limit *limit;
     const ration_allocator *mem;
     ration_text key;
     ration_ratio share; /* the smallest of the accounts that can reach it */
@@ -110,19 +115,23 @@ struct rn_counter {
 
     /* What the engine uses. */
     rn_map_node node;
+    TAILQ_ENTRY(rn_counter) in_limit;
+    TAILQ_HEAD(, rn_route_link) routes; /* that lead here */
     rn_penalty penalty;
     rn_timer penalty_timer;
     rn_heap places;                  /* of waiters that have it in their short set, in waiting order */
-    int64_t placed;                  /* sum of their charges */
     TAILQ_HEAD(, rn_place) watchers; /* of all waiters that need it */
-    rn_timer wake;                   /* when the first in `places` can take by time alone */
-    TAILQ_ENTRY(rn_counter) dirty_next;
+    size_t watcher_count;
+    uint32_t parked; /* waiters among them that could take everything while a penalty runs */
+    uint32_t pins;   /* events not yet taken that name its key */
+    rn_timer wake;   /* when the first in `places` can take by time alone */
+    TAILQ_ENTRY(rn_counter) in_dirty;
     bool dirty;
     bool shrunk;                    /* less is there than when its waiters were last looked at */
     int64_t watch_charge_max;       /* bound over watchers: the largest charge */
     ration_time watch_deadline_min; /* bound over watchers: the nearest deadline */
-    uint32_t refs;
-    char *name; /* owns the bytes of the map's key: limit and scope key */
+    size_t name_size;
+    char *name; /* the map's key: the limit's number and the scope key */
 };
 
 /*
@@ -132,6 +141,8 @@ struct rn_counter {
  */
 struct rn_kind {
     const char *name;
+    ration_reason reason; /* when something is short */
+    bool timed; /* what is short comes back by time alone, so a waiter for whom it is too late need not wait */
     /* Compile `limit->rule` into `limit->spec`; RATION_ERR_CONFIG with `fault->text` and the key in `fault->path`. */
     int (*prepare)(rn_limit *limit, ration_fault *fault);
     int (*init)(rn_counter *counter, ration_time now); /* RATION_ERR_NOMEM */

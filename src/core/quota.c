@@ -356,6 +356,7 @@ static bool quota_is_fresh(rn_counter *counter, ration_time now)
 
 const rn_kind rn_kind_quota = {
     .name = "quota",
+    .reason = RATION_REASON_QUOTA_EXHAUSTED,
     .prepare = quota_prepare,
     .init = quota_init,
     .fini = quota_fini,

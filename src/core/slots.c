@@ -158,6 +158,7 @@ static bool slots_is_fresh(rn_counter *counter, ration_time now)
 
 const rn_kind rn_kind_concurrency = {
     .name = "concurrency",
+    .reason = RATION_REASON_CONCURRENCY_FULL,
     .prepare = slots_prepare,
     .init = slots_init,
     .fini = slots_fini,

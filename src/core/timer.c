@@ -2,8 +2,9 @@
 /*
  * Timers: instants in one heap, the engine's whole idea of "later".
  *
- * Nothing fires by itself; the engine takes the first while it is due. Each arming gets the next number, so that timers
- * of the same instant fire in the order in which they were armed, on every machine. Moving a timer counts as arming it.
+ * Nothing fires by itself; the engine takes the first while it is due. At one instant the kinds go in the
+ * order of their enumeration (chapter 1, "At one instant": lost leases first, deadlines last); within a kind each arming
+ * gets the next number, so that they fire in the order in which they were armed, on every machine. Moving a timer counts as arming it.
  *
  * Invariant: a timer is in the heap exactly while it is armed, with `at` below RATION_NEVER_US.
  */
@@ -21,7 +22,9 @@ static bool timer_less(const rn_heap_node *a, const rn_heap_node *b)
     const rn_timer *const left = timer_of(a);
     const rn_timer *const right = timer_of(b);
 
-    return left->at.us != right->at.us ? left->at.us < right->at.us : left->order < right->order;
+    if (left->at.us != right->at.us)
+        return left->at.us < right->at.us;
+    return left->kind != right->kind ? left->kind < right->kind : left->order < right->order;
 }
 
 void rn_timers_init(rn_timers *timers, const ration_allocator *mem)

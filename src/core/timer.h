@@ -5,8 +5,9 @@
 #include "base/heap.h"
 #include "base/units.h"
 
-/* Instants at which the engine has something to do, in one heap. Equal instants fire in order of arming. */
+/* Instants at which the engine has something to do, in one heap. Equal instants fire by kind, then in order of arming. */
 
+/* In the order in which they pass at one instant. */
 typedef enum rn_timer_kind {
     RN_TIMER_TTL = 0,  /* a lease is lost */
     RN_TIMER_WAKE,     /* a counter's first waiter may go */

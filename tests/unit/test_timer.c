@@ -20,7 +20,7 @@ static rn_timer_kind fire(rn_timers *timers)
     return first->kind;
 }
 
-static void the_earliest_fires_first_and_ties_in_order_of_arming(void **state)
+static void the_earliest_fires_first_and_ties_by_kind_then_in_order_of_arming(void **state)
 {
     rn_timer ttl;
     rn_timer wake;
@@ -44,8 +44,8 @@ static void the_earliest_fires_first_and_ties_in_order_of_arming(void **state)
     rn_timer_arm(&timers, &penalty, us(-5));
     rn_timer_arm(&timers, &deadline, us(7)); /* armed anew: now the last */
     CHECK_EQ(fire(&timers), RN_TIMER_PENALTY);
-    CHECK_EQ(fire(&timers), RN_TIMER_WAKE);
     CHECK_EQ(fire(&timers), RN_TIMER_TTL);
+    CHECK_EQ(fire(&timers), RN_TIMER_WAKE);
     CHECK_EQ(fire(&timers), RN_TIMER_DEADLINE);
     CHECK(rn_timers_first(&timers) == NULL);
     rn_timers_fini(&timers);
@@ -101,7 +101,7 @@ static void room_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_earliest_fires_first_and_ties_in_order_of_arming),
+        cmocka_unit_test(the_earliest_fires_first_and_ties_by_kind_then_in_order_of_arming),
         cmocka_unit_test(moving_and_disarming),
         cmocka_unit_test(room_comes_first),
     };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_BOOK_H
+#define RN_CORE_BOOK_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/limit.h"
+#include "core/queue.h"
+#include "core/scope.h"
+
+/* The rules of an engine, copied, checked and compiled. Immutable but for the queues and penalties that live in it. */
+
+typedef struct rn_provider {
+    rn_map_node node;
+    ration_text name;
+    uint32_t index;
+    ration_provider_rule rule; /* the copy */
+    rn_template *templates;    /* one an endpoint */
+    rn_limit **limits;
+    size_t limit_count;
+    rn_queue queue;
+} rn_provider;
+
+typedef struct rn_account {
+    rn_map_node node;
+    ration_text name;
+    ration_text target;
+    ration_text credential;
+    ration_ratio share;
+    rn_provider *provider;
+    rn_limit **limits; /* the provider's, but for those that this account replaces */
+    rn_penalty penalty;
+    rn_timer penalty_timer;
+} rn_account;
+
+typedef struct rn_tenant_weight {
+    rn_map_node node;
+    int64_t weight;
+} rn_tenant_weight;
+
+typedef struct rn_named_zone {
+    const char *name;
+    rn_zone *zone;
+} rn_named_zone;
+
+typedef struct rn_book {
+    const ration_allocator *mem;
+    rn_arena arena;
+    ration_text instance;
+    ration_ratio reserve;
+    bool enforcer;
+    bool fifo;
+    int64_t max_waiters;
+    int64_t max_waiters_per_tenant;
+    int64_t max_leases;
+    rn_provider *providers;
+    size_t provider_count;
+    rn_account *accounts;
+    size_t account_count;
+    uint32_t limit_count; /* of providers and accounts */
+    rn_named_zone *zones;
+    size_t zone_count;
+    rn_map providers_by_name;
+    rn_map accounts_by_name;
+    rn_map weights;
+} rn_book;
+
+/* Copy and compile. On error the book is empty and need not be freed; RATION_ERR_CONFIG fills `fault`. */
+int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules *rules, ration_fault *fault);
+void rn_book_fini(rn_book *book);
+
+rn_provider *rn_book_provider(const rn_book *book, ration_text name); /* NULL: none */
+rn_account *rn_book_account(const rn_book *book, ration_text name);
+int64_t rn_book_weight(const rn_book *book, ration_text tenant); /* 1 where none is declared */
+
+#endif

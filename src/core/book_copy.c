@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Deep copies of rules. A struct is copied whole and then each pointer in it is replaced by a copy of what it points to, so
+ * that a plain member that is added to a rule needs no line here.
+ */
+
+#include "core/book_copy.h"
+
+#include <string.h>
+
+static int copy_string(rn_arena *arena, const char **string)
+{
+    if (*string == NULL)
+        return RATION_OK;
+    *string = rn_arena_strdup(arena, *string);
+    return *string == NULL ? RATION_ERR_NOMEM : RATION_OK;
+}
+
+static int copy_strings(rn_arena *arena, const char *const **list, size_t count)
+{
+    const char **copy = rn_arena_zalloc(arena, count, sizeof(const char *));
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = rn_arena_strdup(arena, (*list)[i] != NULL ? (*list)[i] : "");
+        if (copy[i] == NULL)
+            return RATION_ERR_NOMEM;
+    }
+    *list = copy;
+    return RATION_OK;
+}
+
+static int copy_ints(rn_arena *arena, const int **list, size_t count)
+{
+    int *copy = rn_arena_zalloc(arena, count, sizeof *copy);
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+    if (count > 0)
+        memcpy(copy, *list, count * sizeof *copy);
+    *list = copy;
+    return RATION_OK;
+}
+
+int rn_copy_limit(rn_arena *arena, const ration_limit_rule *from, ration_limit_rule *to)
+{
+    *to = *from;
+    if (copy_string(arena, &to->name) != RATION_OK || copy_strings(arena, &to->scope, to->scope_count) != RATION_OK ||
+        copy_strings(arena, &to->endpoints, to->endpoint_count) != RATION_OK ||
+        copy_strings(arena, &to->methods, to->method_count) != RATION_OK ||
+        copy_string(arena, &to->requests_with_var) != RATION_OK || copy_string(arena, &to->window.zone) != RATION_OK ||
+        copy_string(arena, &to->sync.limit_header) != RATION_OK ||
+        copy_string(arena, &to->sync.remaining_header) != RATION_OK ||
+        copy_string(arena, &to->sync.reset_header) != RATION_OK)
+        return RATION_ERR_NOMEM;
+    return RATION_OK;
+}
+
+static int copy_defaults(rn_arena *arena, ration_defaults *defaults)
+{
+    const int err = copy_string(arena, &defaults->class_name);
+
+    return err != RATION_OK ? err : copy_string(arena, &defaults->tenant);
+}
+
+static int copy_endpoints(rn_arena *arena, ration_provider_rule *to)
+{
+    ration_endpoint_rule *copy = rn_arena_zalloc(arena, to->endpoint_count, sizeof *copy);
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < to->endpoint_count; i++) {
+        copy[i] = to->endpoints[i];
+        if (copy_string(arena, &copy[i].path) != RATION_OK || copy_defaults(arena, &copy[i].defaults) != RATION_OK)
+            return RATION_ERR_NOMEM;
+    }
+    to->endpoints = copy;
+    return RATION_OK;
+}
+
+static int copy_limits(rn_arena *arena, ration_provider_rule *to)
+{
+    ration_limit_rule *copy = rn_arena_zalloc(arena, to->limit_count, sizeof *copy);
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < to->limit_count; i++) {
+        if (rn_copy_limit(arena, &to->limits[i], &copy[i]) != RATION_OK)
+            return RATION_ERR_NOMEM;
+    }
+    to->limits = copy;
+    return RATION_OK;
+}
+
+int rn_copy_provider(rn_arena *arena, const ration_provider_rule *from, ration_provider_rule *to)
+{
+    *to = *from;
+    if (copy_string(arena, &to->name) != RATION_OK || copy_endpoints(arena, to) != RATION_OK ||
+        copy_limits(arena, to) != RATION_OK || copy_defaults(arena, &to->defaults) != RATION_OK ||
+        copy_string(arena, &to->errors.body_contains) != RATION_OK ||
+        copy_ints(arena, &to->errors.rate_limited, to->errors.rate_limited_count) != RATION_OK ||
+        copy_ints(arena, &to->errors.transient, to->errors.transient_count) != RATION_OK)
+        return RATION_ERR_NOMEM;
+    return RATION_OK;
+}

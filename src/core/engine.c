@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The engine: calls in, decisions and events out.
+ *
+ * Every call first carries out what falls due up to its `now`, one instant after the other: leases lost, then grants to
+ * waiters, then deadlines. So a decision depends on the calls and their times alone, never on how often somebody looked.
+ * Then comes the call itself, its answer, and the events that it causes.
+ *
+ * All memory that a call may need is taken before it changes anything; what follows cannot fail. Admission checks every
+ * counter of the request and then takes from all of them or from none.
+ */
+
+#include "core/engine.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+
+static bool time_is_valid(ration_time t)
+{
+    return t.us >= -RATION_TIME_MAX_US && t.us <= RATION_TIME_MAX_US;
+}
+
+/* ---- life ---- */
+
+static int engine_init(ration_engine *engine, const ration_engine_options *options, ration_time now,
+                       ration_fault *fault)
+{
+    const ration_allocator *mem = &engine->mem;
+    const int err = rn_book_init(&engine->book, mem, options->rules, fault);
+
+    if (err != RATION_OK)
+        return err;
+    engine->now = now;
+    rn_timers_init(&engine->timers, mem);
+    rn_leases_init(&engine->leases, mem, (uint32_t)engine->book.max_leases);
+    rn_events_init(&engine->events, mem);
+    rn_heap_init(&engine->look, mem, rn_look_less);
+    rn_heap_init(&engine->doomed, mem, rn_look_less);
+    TAILQ_INIT(&engine->dirty);
+    engine->timers_needed = engine->book.account_count;
+    return rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
+}
+
+int ration_engine_new(const ration_engine_options *options, ration_time now, ration_engine **out, ration_fault *fault)
+{
+    if (options == NULL || options->rules == NULL || out == NULL || !time_is_valid(now))
+        return RATION_ERR_INVALID;
+
+    const ration_allocator *mem = options->allocator != NULL ? options->allocator : rn_mem_default();
+    ration_engine *engine = rn_mem_zalloc(mem, 1, sizeof *engine);
+
+    if (engine == NULL)
+        return RATION_ERR_NOMEM;
+    engine->mem = *mem;
+    if (options->sink != NULL)
+        engine->sink = *options->sink;
+
+    const int err = engine_init(engine, options, now, fault);
+
+    if (err != RATION_OK) {
+        ration_engine_free(engine);
+        return err;
+    }
+    *out = engine;
+    return RATION_OK;
+}
+
+void ration_engine_free(ration_engine *engine)
+{
+    if (engine == NULL)
+        return;
+
+    const ration_allocator mem = engine->mem;
+
+    if (engine->routes.mem != NULL)
+        rn_routes_fini(&engine->routes);
+    if (engine->leases.mem != NULL)
+        rn_leases_fini(&engine->leases);
+    if (engine->events.mem != NULL)
+        rn_events_fini(&engine->events);
+    if (engine->timers.heap.mem != NULL)
+        rn_timers_fini(&engine->timers);
+    if (engine->look.mem != NULL) {
+        rn_heap_fini(&engine->look);
+        rn_heap_fini(&engine->doomed);
+    }
+    if (engine->book.mem != NULL)
+        rn_book_fini(&engine->book);
+    rn_mem_free(&mem, engine);
+}
+
+/* ---- what the recorder sees ---- */
+
+static void sink_call(const ration_engine *engine, const ration_call *call)
+{
+    if (engine->sink.call != NULL)
+        engine->sink.call(engine->sink.ctx, call);
+}
+
+static void sink_answer(const ration_engine *engine, const ration_call *call, int err, const ration_decision *decision)
+{
+    if (engine->sink.answer != NULL)
+        engine->sink.answer(engine->sink.ctx, call, err, decision);
+}
+
+void rn_event_emit(ration_engine *engine, const ration_event *event, rn_counter *pin)
+{
+    rn_events_push(&engine->events, event, pin);
+    if (engine->sink.event != NULL)
+        engine->sink.event(engine->sink.ctx, event);
+}
+
+/* ---- leases ---- */
+
+void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out)
+{
+    const rn_counter *counter = finding->counter;
+    const bool retryable = ration_reason_retryable(finding->reason);
+
+    *out = (ration_decision){
+        .result = RATION_REFUSED,
+        .serial = engine->serial,
+        .at = engine->now,
+        .reason = finding->reason,
+        .retry_at = {retryable ? finding->retry_at.us : RATION_NEVER_US},
+        .facts = finding->facts,
+    };
+    out->estimate = finding->estimate && rn_time_known(out->retry_at);
+    if (counter != NULL) {
+        out->limit = counter->limit->rule->name;
+        out->key = counter->key;
+    }
+}
+
+void rn_lease_drop(ration_engine *engine, rn_lease *lease)
+{
+    rn_route *route = lease->route;
+
+    rn_timer_disarm(&engine->timers, &lease->timer);
+    engine->timers_needed--;
+    rn_leases_put(&engine->leases, lease);
+    rn_route_release(&engine->routes, route);
+}
+
+void rn_lease_end(ration_engine *engine, rn_lease *lease)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+        rn_counter *counter = place->counter;
+
+        counter->limit->kind->give_back(counter, engine->now, &place->hold);
+        TAILQ_REMOVE(&counter->holds, &place->hold, next);
+        rn_mark(engine, counter, false);
+    }
+    engine->totals.held--;
+    rn_lease_drop(engine, lease);
+}
+
+static void lease_lose(ration_engine *engine, rn_lease *lease)
+{
+    const ration_event event = {
+        .type = RATION_EVENT_LOST,
+        .at = engine->now,
+        .serial = lease->serial,
+        .lease = rn_lease_handle(lease),
+        .user = lease->user,
+    };
+
+    engine->totals.lost++;
+    rn_event_emit(engine, &event, NULL);
+    rn_lease_end(engine, lease);
+}
+
+/* Take from every counter. All of them have said that it fits. */
+static void lease_take(ration_engine *engine, rn_lease *lease)
+{
+    const uint64_t order = ++engine->grants;
+
+    lease->state = RN_LEASE_HELD;
+    lease->since = engine->now;
+    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : rn_time_add(engine->now, lease->hold_us).us;
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+        rn_counter *counter = place->counter;
+        const rn_ask ask = rn_ask_of(lease, place);
+
+        place->hold = (rn_hold){
+            .counter = counter,
+            .charge = place->charge,
+            .granted_at = engine->now,
+            .ends_at = lease->ends_at,
+            .order = order,
+            .retry = lease->retry,
+            .critical = ask.critical,
+        };
+        counter->limit->kind->take(counter, engine->now, &ask, &place->hold);
+        TAILQ_INSERT_TAIL(&counter->holds, &place->hold, next);
+        rn_mark(engine, counter, true);
+    }
+    rn_timer_init(&lease->timer, RN_TIMER_TTL);
+    if (lease->ttl_us != RATION_UNSET)
+        rn_timer_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+    engine->totals.held++;
+    engine->totals.granted++;
+}
+
+void rn_grant(ration_engine *engine, rn_lease *lease)
+{
+    const ration_event event = {
+        .type = RATION_EVENT_GRANTED,
+        .at = engine->now,
+        .serial = lease->serial,
+        .lease = rn_lease_handle(lease),
+        .user = lease->user,
+        .waited_us = engine->now.us - lease->since.us,
+        .decision = {.result = RATION_GRANTED,
+                     .lease = rn_lease_handle(lease),
+                     .serial = lease->serial,
+                     .at = engine->now,
+                     .retry_at = {RATION_NEVER_US}},
+    };
+
+    rn_event_emit(engine, &event, NULL);
+    rn_unwait(engine, lease, true);
+    lease_take(engine, lease);
+}
+
+/* ---- time ---- */
+
+static rn_lease *lease_of_timer(rn_timer *timer)
+{
+    return (rn_lease *)(void *)((char *)timer - offsetof(rn_lease, timer));
+}
+
+static void deadline_pass(ration_engine *engine, rn_lease *lease)
+{
+    rn_finding finding;
+
+    rn_examine(engine, lease, RN_STAGE_DEADLINE, &finding);
+    rn_refuse_waiter(engine, lease, &finding);
+}
+
+static void penalty_end(ration_engine *engine, rn_timer *timer)
+{
+    const rn_account *accounts = engine->book.accounts;
+    const rn_account *account =
+        (const rn_account *)(const void *)((const char *)timer - offsetof(rn_account, penalty_timer));
+
+    rn_timer_disarm(&engine->timers, timer);
+    if (account >= accounts && account < accounts + engine->book.account_count) {
+        rn_wake_parked(engine, account->provider);
+        return;
+    }
+
+    rn_counter *counter = (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, penalty_timer));
+
+    rn_mark(engine, counter, false);
+}
+
+/* One due timer that is not a deadline. */
+static void timer_fire(ration_engine *engine, rn_timer *timer)
+{
+    switch (timer->kind) {
+    case RN_TIMER_TTL:
+        lease_lose(engine, lease_of_timer(timer));
+        break;
+    case RN_TIMER_WAKE:
+        rn_timer_disarm(&engine->timers, timer);
+        rn_mark(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, wake)), false);
+        break;
+    case RN_TIMER_PENALTY:
+        penalty_end(engine, timer);
+        break;
+    case RN_TIMER_DEADLINE:
+        break;
+    }
+}
+
+/* Everything of one instant: leases lost, then what time brings, grants, then deadlines, then who gains by those. */
+static void instant_pass(ration_engine *engine)
+{
+    rn_timer *timer;
+
+    while ((timer = rn_timers_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
+           timer->kind != RN_TIMER_DEADLINE)
+        timer_fire(engine, timer);
+    rn_pump(engine);
+
+    while ((timer = rn_timers_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
+           timer->kind == RN_TIMER_DEADLINE)
+        deadline_pass(engine, lease_of_timer(timer));
+    rn_pump(engine);
+}
+
+static ration_time clock_clamp(ration_engine *engine, ration_time now)
+{
+    if (rn_time_before(now, engine->now)) {
+        engine->totals.clock_went_back++;
+        return engine->now;
+    }
+    return now;
+}
+
+static void catch_up(ration_engine *engine, ration_time now)
+{
+    ration_time next;
+
+    while ((next = rn_timers_next(&engine->timers)).us <= now.us) {
+        engine->now = rn_time_max(engine->now, next);
+        instant_pass(engine);
+    }
+    engine->now = now;
+}
+
+/* ---- submit ---- */
+
+static bool span_is_valid(int64_t us)
+{
+    return us == RATION_UNSET || (us >= 0 && (us <= RATION_TIME_MAX_US || us == RATION_FOREVER_US));
+}
+
+static bool texts_are_valid(const ration_request *r)
+{
+    const ration_text texts[] = {r->provider, r->account,  r->target, r->credential, r->method,
+                                 r->path,     r->endpoint, r->tenant, r->class_name};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].data == NULL && texts[i].size > 0)
+            return false;
+    }
+    for (size_t i = 0; i < r->var_count; i++) {
+        if (r->vars[i].name.data == NULL || r->vars[i].value.data == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool request_is_valid(const ration_request *r)
+{
+    return r != NULL && (unsigned)r->priority <= RATION_PRIORITY_LOW && (unsigned)r->auth <= RATION_AUTH_YES &&
+           (r->cost == RATION_UNSET || (r->cost >= 0 && r->cost <= RATION_UNITS_MAX)) && span_is_valid(r->hold_us) &&
+           span_is_valid(r->ttl_us) && r->wait_us >= 0 && (r->vars != NULL || r->var_count == 0) && r->ttl_us != 0 &&
+           texts_are_valid(r);
+}
+
+/* What the request says, else its endpoint, else its provider, else `otherwise`. */
+static int64_t number_or_default(int64_t given, int64_t endpoint, int64_t provider, int64_t otherwise)
+{
+    if (given != RATION_UNSET)
+        return given;
+    if (endpoint > 0)
+        return endpoint;
+    return provider > 0 ? provider : otherwise;
+}
+
+static ration_priority priority_or_default(ration_priority given, const rn_route *route)
+{
+    const ration_priority general = route->provider->rule.defaults.priority;
+
+    if (given != RATION_PRIORITY_UNSET)
+        return given;
+    if (route->endpoint != NULL && route->endpoint->priority != RATION_PRIORITY_UNSET)
+        return route->endpoint->priority;
+    return general != RATION_PRIORITY_UNSET ? general : RATION_PRIORITY_NORMAL;
+}
+
+static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, const ration_request *request)
+{
+    const ration_defaults *general = &route->provider->rule.defaults;
+    const ration_defaults *endpoint = route->endpoint;
+    const int64_t hold =
+        number_or_default(request->hold_us, endpoint != NULL ? endpoint->hold_us : 0, general->hold_us, RATION_UNSET);
+
+    lease->serial = engine->serial;
+    lease->user = request->user;
+    lease->route = route;
+    lease->retry = request->retry;
+    lease->cost = number_or_default(request->cost, endpoint != NULL ? endpoint->cost : 0, general->cost, RATION_UNIT);
+    lease->hold_us = hold == RATION_FOREVER_US ? RATION_UNSET : hold;
+    lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
+    lease->since = engine->now;
+    lease->deadline = rn_time_min(rn_time_add(engine->now, request->wait_us), ration_time_of(RATION_TIME_MAX_US));
+    lease->rank.priority = priority_or_default(request->priority, route);
+    lease->rank.tag = rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost,
+                                   rn_book_weight(&engine->book, route->tenant));
+    lease->rank.serial = engine->serial;
+
+    lease->place_count = route->count;
+    for (size_t i = 0; i < route->count; i++) {
+        rn_counter *counter = route->links[i].counter;
+
+        lease->places[i] = (rn_place){
+            .lease = lease,
+            .counter = counter,
+            .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT,
+        };
+        rn_heap_node_init(&lease->places[i].node);
+    }
+}
+
+static int submit_reserve(ration_engine *engine, const rn_route *route)
+{
+    int err = rn_leases_reserve(&engine->leases, route->count);
+
+    if (err == RATION_OK)
+        err = rn_timers_reserve(&engine->timers, engine->timers_needed + 1);
+    if (err == RATION_OK)
+        err = rn_events_reserve(&engine->events, engine->events.count + engine->leases.used + 2);
+    return err;
+}
+
+static void refuse_plain(ration_engine *engine, ration_reason reason, const rn_limit *limit, ration_decision *out)
+{
+    const rn_finding finding = {
+        .reason = reason,
+        .retry_at = {RATION_NEVER_US},
+        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+    };
+
+    rn_decision_refuse(engine, &finding, out);
+    out->limit = limit != NULL ? limit->rule->name : NULL;
+}
+
+static bool queue_is_full(const ration_engine *engine, const rn_lease *lease)
+{
+    const rn_queue *queue = &lease->route->provider->queue;
+
+    return queue->count >= engine->book.max_waiters ||
+           rn_queue_waiting(queue, lease->route->tenant) >= engine->book.max_waiters_per_tenant;
+}
+
+/* Decide for a filled lease that nobody knows of yet. */
+static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
+{
+    const bool may_wait = rn_time_before(lease->since, lease->deadline);
+    rn_finding finding;
+
+    rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
+    if (finding.refuses || (finding.bound && !may_wait)) {
+        rn_decision_refuse(engine, &finding, out);
+        return RATION_OK;
+    }
+    if (finding.bound && queue_is_full(engine, lease)) {
+        refuse_plain(engine, RATION_REASON_QUEUE_FULL, NULL, out);
+        return RATION_OK;
+    }
+
+    *out = (ration_decision){
+        .lease = rn_lease_handle(lease),
+        .serial = engine->serial,
+        .at = engine->now,
+        .retry_at = {RATION_NEVER_US},
+    };
+    if (!finding.bound) {
+        lease_take(engine, lease);
+        out->result = RATION_GRANTED;
+        return RATION_OK;
+    }
+    out->result = RATION_QUEUED;
+    engine->totals.queued++;
+
+    const int err = rn_wait(engine, lease);
+
+    if (err != RATION_OK)
+        engine->totals.queued--;
+    return err;
+}
+
+static int submit(ration_engine *engine, const ration_request *request, ration_decision *out)
+{
+    const rn_limit *limit;
+    ration_reason reason;
+    rn_route *route;
+    int err = rn_routes_find(&engine->routes, engine->now, request, &route, &reason, &limit);
+
+    if (err != RATION_OK)
+        return err;
+    if (route == NULL) {
+        refuse_plain(engine, reason, limit, out);
+        return RATION_OK;
+    }
+    err = submit_reserve(engine, route);
+    if (err != RATION_OK) {
+        rn_route_release(&engine->routes, route);
+        return err;
+    }
+
+    rn_lease *lease = rn_leases_take(&engine->leases);
+
+    engine->timers_needed++;
+    lease_fill(engine, lease, route, request);
+    err = decide(engine, lease, out);
+    if (err != RATION_OK || out->result == RATION_REFUSED) {
+        engine->timers_needed--;
+        rn_leases_untake(&engine->leases, lease);
+        rn_route_release(&engine->routes, route);
+    }
+    return err;
+}
+
+int ration_engine_submit(ration_engine *engine, ration_time now, const ration_request *request, ration_decision *out)
+{
+    if (engine == NULL || out == NULL || !time_is_valid(now) || !request_is_valid(request))
+        return RATION_ERR_INVALID;
+
+    ration_decision decision;
+    const ration_call call = {
+        .op = RATION_OP_SUBMIT,
+        .at = clock_clamp(engine, now),
+        .serial = ++engine->serial,
+        .request = request,
+    };
+
+    sink_call(engine, &call);
+    catch_up(engine, call.at);
+
+    const int err = submit(engine, request, &decision);
+
+    if (err == RATION_OK) {
+        engine->totals.submitted++;
+        if (decision.result == RATION_REFUSED) {
+            engine->totals.refused++;
+            engine->totals.refusals[decision.reason]++;
+        }
+        *out = decision;
+    }
+    sink_answer(engine, &call, err, err == RATION_OK ? &decision : NULL);
+    rn_pump(engine);
+    return err;
+}
+
+/* ---- the other calls ---- */
+
+/* A call about a request, up to its own part: recorded, time carried on. NULL: not in that state. */
+static rn_lease *call_begin(ration_engine *engine, ration_call *call, ration_time now, ration_lease handle,
+                            rn_lease_state state)
+{
+    const rn_lease *named = rn_leases_find(&engine->leases, handle);
+
+    call->at = clock_clamp(engine, now);
+    call->serial = named != NULL ? named->serial : 0;
+    sink_call(engine, call);
+    catch_up(engine, call->at);
+
+    rn_lease *lease = rn_leases_find(&engine->leases, handle);
+
+    return lease != NULL && lease->state == state ? lease : NULL;
+}
+
+static int call_end(ration_engine *engine, const ration_call *call, int err)
+{
+    sink_answer(engine, call, err, NULL);
+    rn_pump(engine);
+    return err;
+}
+
+static void settle(ration_engine *engine, rn_lease *lease, int64_t cost)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+        rn_counter *counter = place->counter;
+
+        if (counter->limit->rule->counts == RATION_COUNTS_COST) {
+            counter->limit->kind->settle(counter, engine->now, &place->hold, cost);
+            rn_mark(engine, counter, true);
+        }
+    }
+}
+
+int ration_engine_release(ration_engine *engine, ration_time now, ration_lease handle,
+                          const ration_completion *completion)
+{
+    const ration_completion usual = RATION_COMPLETION_INIT;
+    const ration_completion *how = completion != NULL ? completion : &usual;
+
+    if (engine == NULL || !time_is_valid(now) || (unsigned)how->outcome > RATION_OUTCOME_CANCELLED ||
+        (how->cost != RATION_UNSET && (how->cost < 0 || how->cost > RATION_UNITS_MAX)))
+        return RATION_ERR_INVALID;
+
+    ration_call call = {.op = RATION_OP_RELEASE, .completion = how};
+    rn_lease *lease = call_begin(engine, &call, now, handle, RN_LEASE_HELD);
+
+    if (lease == NULL)
+        return call_end(engine, &call, RATION_ERR_UNKNOWN);
+    if (!lease->status_seen)
+        rn_feed_outcome(engine, lease, how->outcome);
+    if (how->cost != RATION_UNSET)
+        settle(engine, lease, how->cost);
+    rn_lease_end(engine, lease);
+    engine->totals.released++;
+    return call_end(engine, &call, RATION_OK);
+}
+
+static bool response_is_valid(const ration_response *r)
+{
+    if (r == NULL || (r->headers == NULL && r->header_count > 0))
+        return false;
+    for (size_t i = 0; i < r->header_count; i++) {
+        if (r->headers[i].name.data == NULL || (r->headers[i].value.data == NULL && r->headers[i].value.size > 0))
+            return false;
+    }
+    return true;
+}
+
+int ration_engine_observe(ration_engine *engine, ration_time now, ration_lease handle, const ration_response *response)
+{
+    if (engine == NULL || !time_is_valid(now) || !response_is_valid(response))
+        return RATION_ERR_INVALID;
+
+    ration_call call = {.op = RATION_OP_OBSERVE, .response = response};
+    rn_lease *lease = call_begin(engine, &call, now, handle, RN_LEASE_HELD);
+
+    if (lease == NULL)
+        return call_end(engine, &call, RATION_ERR_UNKNOWN);
+    rn_feed_response(engine, lease, response);
+    return call_end(engine, &call, RATION_OK);
+}
+
+int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease handle)
+{
+    if (engine == NULL || !time_is_valid(now))
+        return RATION_ERR_INVALID;
+
+    ration_call call = {.op = RATION_OP_RENEW};
+    rn_lease *lease = call_begin(engine, &call, now, handle, RN_LEASE_HELD);
+
+    if (lease == NULL)
+        return call_end(engine, &call, RATION_ERR_UNKNOWN);
+    if (lease->ttl_us != RATION_UNSET)
+        rn_timer_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+    return call_end(engine, &call, RATION_OK);
+}
+
+int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease handle)
+{
+    if (engine == NULL || !time_is_valid(now))
+        return RATION_ERR_INVALID;
+
+    ration_call call = {.op = RATION_OP_CANCEL};
+    rn_lease *lease = call_begin(engine, &call, now, handle, RN_LEASE_WAITING);
+
+    if (lease == NULL)
+        return call_end(engine, &call, RATION_ERR_UNKNOWN);
+    rn_unwait(engine, lease, false);
+    rn_lease_drop(engine, lease);
+    engine->totals.cancelled++;
+    return call_end(engine, &call, RATION_OK);
+}
+
+ration_time ration_engine_next_deadline(const ration_engine *engine)
+{
+    return engine == NULL ? ration_time_of(RATION_NEVER_US) : rn_timers_next(&engine->timers);
+}
+
+int ration_engine_advance(ration_engine *engine, ration_time now)
+{
+    if (engine == NULL || !time_is_valid(now))
+        return RATION_ERR_INVALID;
+
+    const ration_call call = {.op = RATION_OP_ADVANCE, .at = clock_clamp(engine, now)};
+
+    if (rn_timers_next(&engine->timers).us > call.at.us) {
+        engine->now = call.at;
+        return RATION_OK;
+    }
+    sink_call(engine, &call);
+    catch_up(engine, call.at);
+    sink_answer(engine, &call, RATION_OK, NULL);
+    return RATION_OK;
+}
+
+int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
+                         const ration_reporter *reporter)
+{
+    if (engine == NULL || reporter == NULL || !time_is_valid(now) || (unsigned)kind > RATION_REPORT_LEASES)
+        return RATION_ERR_INVALID;
+
+    const ration_call call = {.op = RATION_OP_REPORT, .at = clock_clamp(engine, now), .report = kind};
+
+    sink_call(engine, &call);
+    catch_up(engine, call.at);
+
+    const int err = rn_report(engine, kind, reporter);
+
+    sink_answer(engine, &call, err, NULL);
+    return err;
+}
+
+bool ration_engine_next_event(ration_engine *engine, ration_event *out)
+{
+    return engine != NULL && out != NULL && rn_events_take(&engine->events, out);
+}
+
+void ration_engine_totals(const ration_engine *engine, ration_totals *out)
+{
+    *out = engine->totals;
+    out->counters = engine->routes.counters.size;
+    out->events_pending = engine->events.count;
+}

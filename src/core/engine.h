@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_ENGINE_H
+#define RN_CORE_ENGINE_H
+
+/* The engine's inside, shared by the files that make it: admit, pump, feedback, report, engine. */
+
+#include "core/book.h"
+#include "core/events.h"
+#include "core/lease.h"
+#include "core/route.h"
+
+struct ration_engine {
+    ration_allocator mem;
+    ration_sink sink;
+    rn_book book;
+    rn_timers timers;
+    size_t timers_needed;
+    rn_routes routes;
+    rn_leases leases;
+    rn_events events;
+    rn_heap look;                 /* waiters that may have become able to go or to grow */
+    rn_heap doomed;               /* waiters that must be refused */
+    struct rn_counter_list dirty; /* counters to look at again before the call ends */
+    ration_time now;              /* the newest instant seen */
+    uint64_t serial;
+    uint64_t grants;
+    uint64_t held;
+    ration_totals totals;
+};
+
+/* ---- admit.c: what binds a request ---- */
+
+typedef enum rn_stage {
+    RN_STAGE_ARRIVAL = 0,
+    RN_STAGE_WAITING,
+    RN_STAGE_DEADLINE,
+} rn_stage;
+
+/* All that binds a request at one instant, and which of it is named: chapter 1, "Decisions". */
+typedef struct rn_finding {
+    bool bound;   /* something is short, or refuses */
+    bool refuses; /* something refuses whatever the deadline, or comes after it */
+    ration_reason reason;
+    rn_counter *counter;  /* of what is named; NULL: an account's penalty */
+    ration_time named_at; /* of what is named */
+    ration_time retry_at; /* the latest of all; RATION_NEVER_US: one is unknown */
+    bool estimate;
+    ration_facts facts;
+} rn_finding;
+
+rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place);
+/* Examine every counter and penalty of a request. */
+void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out);
+/* Could it take from this counter now: units there, and nobody ahead who keeps a place? */
+bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const rn_place *place);
+/* Does a penalty hold it back now? */
+bool rn_is_penalized(const ration_engine *engine, const rn_lease *lease);
+/* Does the limit bind at all, or only watch? */
+bool rn_place_binds(const rn_place *place);
+
+/* ---- pump.c: waiters ---- */
+
+/* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, or a penalty came. */
+void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk);
+/* Look at every waiter that may have become able to go, refuse those who no longer can, until nothing changes. */
+void rn_pump(ration_engine *engine);
+/* Those who wait under a penalty of the provider may go. */
+void rn_wake_parked(ration_engine *engine, rn_provider *provider);
+/* A penalty of the account came: refuse those for whom it is too long. */
+void rn_account_penalized(ration_engine *engine, rn_account *account);
+/* Let a new request wait. RATION_ERR_NOMEM: nothing changed. */
+int rn_wait(ration_engine *engine, rn_lease *lease);
+/* Take it out of the queue and all lists; `granted` says why. */
+void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted);
+/* Refuse a waiter, with an event. */
+void rn_refuse_waiter(ration_engine *engine, rn_lease *lease, const rn_finding *finding);
+
+/* ---- report.c ---- */
+
+int rn_report(ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter);
+
+/* ---- engine.c ---- */
+
+void rn_grant(ration_engine *engine, rn_lease *lease);
+void rn_lease_end(ration_engine *engine, rn_lease *lease);  /* holds go back, the handle dies */
+void rn_lease_drop(ration_engine *engine, rn_lease *lease); /* the handle dies; nothing is held */
+void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out);
+void rn_event_emit(ration_engine *engine, const ration_event *event, rn_counter *pin);
+
+/* ---- feedback.c ---- */
+
+/* A response to a held lease. */
+void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_response *response);
+/* A release whose call's status had not been observed. */
+void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outcome);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Start-time fair queueing by tenant within each priority.
+ *
+ * A request that begins to wait gets the tag max(V, last tag of its tenant) + ceil(cost / weight): a tenant with many waiters,
+ * or dear ones, runs ahead of V and others come before it. V is the largest tag of a waiter granted; the last tag of a tenant
+ * is the largest of those granted or still waiting, so one that was refused or gave up does not count. Tags saturate, then age
+ * decides.
+ *
+ * When nobody of a priority waits, no tenant's last tag is above V: forgetting V and all tags together changes no later order.
+ * That is what keeps the tags small and the tenants few.
+ *
+ * Invariant: the waiters of one tenant and priority are in order of arrival, hence of growing tags.
+ */
+
+#include "core/queue.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "core/lease.h"
+
+bool rn_rank_before(const rn_rank *a, const rn_rank *b)
+{
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    if (a->tag != b->tag)
+        return a->tag < b->tag;
+    return a->serial < b->serial;
+}
+
+void rn_queue_init(rn_queue *queue, const ration_allocator *mem, bool fifo)
+{
+    *queue = (rn_queue){.mem = mem, .fifo = fifo};
+    for (size_t i = 0; i < RN_PRIORITIES; i++)
+        rn_map_init(&queue->of[i].lines, mem);
+    SLIST_INIT(&queue->spare);
+    TAILQ_INIT(&queue->parked);
+}
+
+/* Nobody of the priority waits: forget V, the tags, and the tenants that were known by them. */
+static void rank_queue_forget(rn_queue *queue, rn_rank_queue *of)
+{
+    rn_map_node *node;
+
+    of->virtual_time = 0;
+    while ((node = rn_map_first(&of->lines)) != NULL) {
+        rn_line *line = (rn_line *)(void *)node;
+
+        rn_map_remove(&of->lines, node);
+        SLIST_INSERT_HEAD(&queue->spare, line, next_spare);
+    }
+}
+
+void rn_queue_fini(rn_queue *queue)
+{
+    rn_line *line;
+
+    for (size_t i = 0; i < RN_PRIORITIES; i++) {
+        rank_queue_forget(queue, &queue->of[i]);
+        rn_map_fini(&queue->of[i].lines);
+    }
+    while ((line = SLIST_FIRST(&queue->spare)) != NULL) {
+        SLIST_REMOVE_HEAD(&queue->spare, next_spare);
+        rn_mem_free(queue->mem, line);
+    }
+}
+
+static rn_line *line_find(const rn_rank_queue *of, ration_text tenant)
+{
+    return (rn_line *)(void *)rn_map_find(&of->lines, tenant.size > 0 ? tenant.data : "", tenant.size);
+}
+
+uint64_t rn_queue_tag(const rn_queue *queue, ration_text tenant, ration_priority priority, int64_t cost, int64_t weight)
+{
+    if (queue->fifo)
+        return 0;
+
+    const rn_rank_queue *of = &queue->of[priority];
+    const rn_line *line = line_find(of, tenant);
+    uint64_t last = of->virtual_time;
+
+    if (line != NULL) {
+        const rn_lease *youngest = TAILQ_LAST(&line->waiting, rn_lease_list);
+
+        if (line->granted > last)
+            last = line->granted;
+        if (youngest != NULL && youngest->rank.tag > last)
+            last = youngest->rank.tag;
+    }
+
+    const uint64_t step = (uint64_t)rn_div_ceil(cost, weight);
+
+    return last > UINT64_MAX - step ? UINT64_MAX : last + step;
+}
+
+int64_t rn_queue_waiting(const rn_queue *queue, ration_text tenant)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < RN_PRIORITIES; i++) {
+        const rn_line *line = queue->of[i].count > 0 ? line_find(&queue->of[i], tenant) : NULL;
+
+        count += line == NULL ? 0 : line->count;
+    }
+    return count;
+}
+
+/* A line with room for the name, a spare one if it will do. */
+static rn_line *line_make(rn_queue *queue, size_t name_size)
+{
+    rn_line *line = SLIST_FIRST(&queue->spare);
+    size_t capacity = name_size < 32 ? 32 : name_size;
+
+    if (line != NULL) {
+        SLIST_REMOVE_HEAD(&queue->spare, next_spare);
+        if (line->capacity >= name_size) {
+            capacity = line->capacity;
+        } else {
+            rn_mem_free(queue->mem, line);
+            line = NULL;
+        }
+    }
+    if (line == NULL)
+        line = rn_mem_alloc(queue->mem, sizeof *line + capacity);
+    if (line != NULL)
+        *line = (rn_line){.capacity = capacity};
+    return line;
+}
+
+static rn_line *line_new(rn_queue *queue, rn_rank_queue *of, ration_text tenant)
+{
+    rn_line *line = line_make(queue, tenant.size);
+
+    if (line == NULL)
+        return NULL;
+    TAILQ_INIT(&line->waiting);
+    if (tenant.size > 0)
+        memcpy(line->name, tenant.data, tenant.size);
+    if (rn_map_add(&of->lines, &line->node, line->name, tenant.size) != RATION_OK) {
+        rn_mem_free(queue->mem, line);
+        return NULL;
+    }
+    return line;
+}
+
+int rn_queue_enter(rn_queue *queue, rn_lease *lease, ration_text tenant)
+{
+    rn_rank_queue *of = &queue->of[lease->rank.priority];
+    rn_line *line = line_find(of, tenant);
+
+    if (line == NULL)
+        line = line_new(queue, of, tenant);
+    if (line == NULL)
+        return RATION_ERR_NOMEM;
+
+    lease->line = line;
+    TAILQ_INSERT_TAIL(&line->waiting, lease, in_line);
+    line->count++;
+    of->count++;
+    queue->count++;
+    return RATION_OK;
+}
+
+void rn_queue_leave(rn_queue *queue, rn_lease *lease, bool granted)
+{
+    rn_rank_queue *of = &queue->of[lease->rank.priority];
+    rn_line *line = lease->line;
+
+    TAILQ_REMOVE(&line->waiting, lease, in_line);
+    lease->line = NULL;
+    line->count--;
+    of->count--;
+    queue->count--;
+
+    if (granted && lease->rank.tag > line->granted)
+        line->granted = lease->rank.tag;
+    if (granted && lease->rank.tag > of->virtual_time)
+        of->virtual_time = lease->rank.tag;
+    if (of->count == 0)
+        rank_queue_forget(queue, of);
+}

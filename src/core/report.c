@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Reports: everything there is, in an order that depends on the rules and keys alone. They allocate and sort; no decision
+ * passes here.
+ */
+
+#include "core/engine.h"
+
+#include "base/mem.h"
+
+typedef bool less_fn(const void *a, const void *b);
+
+/* Heapsort over pointers: no recursion, no extra memory, and nothing of libc's. */
+static void sift(const void **items, size_t size, size_t at, less_fn *less)
+{
+    for (;;) {
+        size_t largest = at;
+        const size_t left = 2 * at + 1;
+
+        if (left < size && less(items[largest], items[left]))
+            largest = left;
+        if (left + 1 < size && less(items[largest], items[left + 1]))
+            largest = left + 1;
+        if (largest == at)
+            return;
+
+        const void *swap = items[at];
+
+        items[at] = items[largest];
+        items[largest] = swap;
+        at = largest;
+    }
+}
+
+static void sort(const void **items, size_t size, less_fn *less)
+{
+    for (size_t i = size / 2; i-- > 0;)
+        sift(items, size, i, less);
+    for (size_t i = size; i-- > 1;) {
+        const void *swap = items[0];
+
+        items[0] = items[i];
+        items[i] = swap;
+        sift(items, i, 0, less);
+    }
+}
+
+static uint32_t provider_index(const ration_engine *engine, const rn_limit *limit)
+{
+    for (size_t i = 0; i < engine->book.provider_count; i++) {
+        if (engine->book.providers[i].name.data == limit->provider)
+            return engine->book.providers[i].index;
+    }
+    return 0;
+}
+
+/* A counter with what it is sorted by. */
+typedef struct row {
+    rn_counter *counter;
+    uint32_t provider;
+} row;
+
+static bool row_less(const void *a, const void *b)
+{
+    const row *x = a;
+    const row *y = b;
+
+    if (x->provider != y->provider)
+        return x->provider < y->provider;
+    if (x->counter->limit->index != y->counter->limit->index)
+        return x->counter->limit->index < y->counter->limit->index;
+
+    const int order = rn_text_compare(x->counter->key, y->counter->key);
+
+    return order != 0 ? order < 0 : x->counter->limit->uid < y->counter->limit->uid;
+}
+
+static void report_counter(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
+{
+    ration_counter_report report = {
+        .provider = counter->limit->provider,
+        .limit = counter->limit->rule->name,
+        .kind = counter->limit->rule->kind,
+        .enforce = counter->limit->rule->enforce,
+        .key = counter->key,
+        .waiting = counter->places.size,
+    };
+
+    counter->limit->kind->describe(counter, engine->now, &report);
+    reporter->counter(reporter->ctx, &report);
+}
+
+static void report_penalty(const ration_engine *engine, const rn_penalty *penalty, ration_text key, const char *limit,
+                           const ration_reporter *reporter)
+{
+    const ration_penalty_report report = {key, limit, penalty->until, penalty->events};
+
+    if (rn_penalty_runs(penalty, engine->now))
+        reporter->penalty(reporter->ctx, &report);
+}
+
+static void report_rows(const ration_engine *engine, const void **sorted, size_t count, const ration_reporter *reporter)
+{
+    for (size_t i = 0; i < count && reporter->counter != NULL; i++)
+        report_counter(engine, ((const row *)sorted[i])->counter, reporter);
+    for (size_t i = 0; i < count && reporter->penalty != NULL; i++) {
+        const rn_counter *counter = ((const row *)sorted[i])->counter;
+
+        report_penalty(engine, &counter->penalty, counter->key, counter->limit->rule->name, reporter);
+    }
+    for (size_t i = 0; i < engine->book.account_count && reporter->penalty != NULL; i++) {
+        const rn_account *account = &engine->book.accounts[i];
+
+        report_penalty(engine, &account->penalty, account->name, NULL, reporter);
+    }
+}
+
+static int report_limits(const ration_engine *engine, const ration_reporter *reporter)
+{
+    const size_t count = engine->routes.counters.size;
+    row *rows = rn_mem_zalloc(&engine->mem, count + 1, sizeof *rows);
+    const void **sorted = rn_mem_zalloc(&engine->mem, count + 1, sizeof(const void *));
+    int err = RATION_ERR_NOMEM;
+    size_t n = 0;
+
+    if (rows == NULL || sorted == NULL)
+        goto out;
+    for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node)) {
+        rn_counter *counter = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
+
+        rows[n] = (row){counter, provider_index(engine, counter->limit)};
+        sorted[n] = &rows[n];
+        n++;
+    }
+    sort(sorted, n, row_less);
+    report_rows(engine, sorted, n, reporter);
+    err = RATION_OK;
+out:
+    rn_mem_free(&engine->mem, rows);
+    rn_mem_free(&engine->mem, (void *)sorted);
+    return err;
+}
+
+static bool lease_less(const void *a, const void *b)
+{
+    return ((const rn_lease *)a)->serial < ((const rn_lease *)b)->serial;
+}
+
+static void report_lease(const ration_engine *engine, const rn_lease *lease, const ration_reporter *reporter)
+{
+    const bool waiting = lease->state == RN_LEASE_WAITING;
+    const ration_lease_report report = {
+        .serial = lease->serial,
+        .lease = rn_lease_handle(lease),
+        .waiting = waiting,
+        .provider = lease->route->provider->name,
+        .account = lease->route->account->name,
+        .tenant = lease->route->tenant,
+        .class_name = lease->route->class_name,
+        .priority = lease->rank.priority,
+        .cost = lease->cost,
+        .since = lease->since,
+        .ends_at = waiting ? lease->deadline : lease->ends_at,
+        .ttl_until = {waiting || lease->ttl_us == RATION_UNSET ? RATION_NEVER_US : lease->timer.at.us},
+        .overrun = !waiting && rn_time_before(lease->ends_at, engine->now),
+    };
+
+    reporter->lease(reporter->ctx, &report);
+}
+
+static int report_leases(const ration_engine *engine, const ration_reporter *reporter)
+{
+    const rn_leases *leases = &engine->leases;
+    const void **sorted = rn_mem_zalloc(&engine->mem, (size_t)leases->used + 1, sizeof(const void *));
+    size_t n = 0;
+
+    if (sorted == NULL)
+        return RATION_ERR_NOMEM;
+    for (uint32_t i = 0; i < leases->size; i++) {
+        const rn_lease *lease = rn_leases_at(leases, i);
+
+        if (lease->state != RN_LEASE_FREE)
+            sorted[n++] = lease;
+    }
+    sort(sorted, n, lease_less);
+    for (size_t i = 0; i < n && reporter->lease != NULL; i++)
+        report_lease(engine, sorted[i], reporter);
+    rn_mem_free(&engine->mem, (void *)sorted);
+    return RATION_OK;
+}
+
+int rn_report(ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
+{
+    switch (kind) {
+    case RATION_REPORT_STATS:
+    case RATION_REPORT_LIMITS:
+        return report_limits(engine, reporter);
+    case RATION_REPORT_LEASES:
+        return report_leases(engine, reporter);
+    }
+    return RATION_ERR_INVALID;
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Routes: the names of a request, resolved once.
+ *
+ * The names are written one after the other, each behind its length, into a scratch buffer; that text is the key of the cache.
+ * A route holds no capacity and may be forgotten whenever nobody uses it; what must last is in the counters. Routes that
+ * nobody uses are kept in a bounded list, the least recently used goes first.
+ *
+ * A counter may be forgotten when it equals a fresh one and no lease, waiter or undelivered event needs it; its idle routes
+ * go with it. That happens only when its limit is at `maxKeys`.
+ *
+ * Bounds: the names of a request together NAMES_MAX bytes, a scope key KEY_MAX bytes.
+ */
+
+#include "core/route.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/lease.h"
+
+#define NAME_TENANT 7 /* their places among the names */
+#define NAME_CLASS 8
+#define NAMES_MAX 16384
+#define KEY_MAX 8192
+#define IDLE_MAX 16384
+#define EVICT_LOOKS 1024
+
+int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_timers *timers,
+                   size_t *timers_needed)
+{
+    *routes = (rn_routes){.mem = mem, .book = book, .timers = timers, .timers_needed = timers_needed};
+    rn_map_init(&routes->by_names, mem);
+    rn_map_init(&routes->counters, mem);
+    TAILQ_INIT(&routes->idle);
+    routes->scratch = rn_mem_alloc(mem, NAMES_MAX + KEY_MAX);
+    return routes->scratch == NULL ? RATION_ERR_NOMEM : RATION_OK;
+}
+
+static void route_free(rn_routes *routes, rn_route *route)
+{
+    for (size_t i = 0; i < route->count; i++)
+        TAILQ_REMOVE(&route->links[i].counter->routes, &route->links[i], next);
+    if (route->cached)
+        rn_map_remove(&routes->by_names, &route->node);
+    rn_mem_free(routes->mem, route->links);
+    rn_mem_free(routes->mem, route->names);
+    rn_mem_free(routes->mem, route);
+}
+
+static void counter_free(rn_routes *routes, rn_counter *counter)
+{
+    rn_limit *limit = counter->limit;
+
+    rn_timer_disarm(routes->timers, &counter->wake);
+    rn_timer_disarm(routes->timers, &counter->penalty_timer);
+    *routes->timers_needed -= 2;
+    TAILQ_REMOVE(&limit->counters, counter, in_limit);
+    limit->counter_count--;
+    rn_map_remove(&routes->counters, &counter->node);
+    counter->limit->kind->fini(counter);
+    rn_heap_fini(&counter->places);
+    rn_mem_free(routes->mem, counter->name);
+    rn_mem_free(routes->mem, counter);
+}
+
+void rn_routes_fini(rn_routes *routes)
+{
+    rn_map_node *node;
+
+    while ((node = rn_map_first(&routes->by_names)) != NULL)
+        route_free(routes, (rn_route *)(void *)node);
+    while ((node = rn_map_first(&routes->counters)) != NULL)
+        counter_free(routes, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
+    rn_map_fini(&routes->by_names);
+    rn_map_fini(&routes->counters);
+    rn_mem_free(routes->mem, routes->scratch);
+    routes->scratch = NULL;
+}
+
+/* The names as one text, each behind its length; an absent one differs from an empty one. */
+static void names_put(rn_builder *b, ration_text text)
+{
+    const uint32_t size = text.data == NULL ? UINT32_MAX : (uint32_t)text.size;
+    char bytes[sizeof size];
+
+    memcpy(bytes, &size, sizeof size);
+    rn_builder_text(b, (ration_text){bytes, sizeof bytes});
+    rn_builder_text(b, text);
+}
+
+static ration_text path_without_query(ration_text path)
+{
+    for (size_t i = 0; i < path.size; i++) {
+        if (path.data[i] == '?' || path.data[i] == '#')
+            return rn_text_slice(path, 0, i);
+    }
+    return path;
+}
+
+static bool names_build(const ration_request *request, rn_builder *b)
+{
+    names_put(b, request->provider);
+    names_put(b, request->account);
+    names_put(b, request->target);
+    names_put(b, request->credential);
+    names_put(b, request->method);
+    names_put(b, request->endpoint);
+    names_put(b, path_without_query(request->path));
+    names_put(b, request->tenant);
+    names_put(b, request->class_name);
+    rn_builder_char(b, (char)('0' + (int)request->auth));
+    for (size_t i = 0; i < request->var_count; i++) {
+        names_put(b, request->vars[i].name);
+        names_put(b, request->vars[i].value);
+    }
+    return !b->full;
+}
+
+static bool subject_add(rn_subject *subject, ration_text name, ration_text value)
+{
+    if (rn_subject_var(subject, name).data != NULL)
+        return true;
+    if (subject->var_count == RN_VARS_MAX)
+        return false;
+    subject->vars[subject->var_count++] = (ration_var){name, value};
+    return true;
+}
+
+/* The most specific template that matches; of equals, the one declared first. */
+static const rn_template *template_find(const rn_provider *provider, const rn_path *path, size_t *index)
+{
+    const rn_template *best = NULL;
+
+    for (size_t i = 0; i < provider->rule.endpoint_count; i++) {
+        const rn_template *candidate = &provider->templates[i];
+
+        if (rn_template_match(candidate, path, NULL) && (best == NULL || rn_template_beats(candidate, best))) {
+            best = candidate;
+            *index = i;
+        }
+    }
+    return best;
+}
+
+static bool subject_from_path(const rn_provider *provider, ration_text raw, rn_subject *subject,
+                              const ration_defaults **endpoint)
+{
+    ration_text values[RN_SEGMENTS_MAX];
+    rn_path path;
+    size_t index = 0;
+
+    subject->path = path_without_query(raw);
+    if (!rn_path_split(raw, &path))
+        return false;
+
+    const rn_template *template = template_find(provider, &path, &index);
+
+    if (template == NULL)
+        return true;
+    subject->path = template->text;
+    subject->dimension[RN_DIMENSION_ENDPOINT] = template->text;
+    *endpoint = &provider->rule.endpoints[index].defaults;
+    (void)rn_template_match(template, &path, values);
+    for (size_t i = 0; i < template->count; i++) {
+        if (template->segments[i].kind == RN_SEGMENT_VAR &&
+            !subject_add(subject, template->segments[i].text, values[i]))
+            return false;
+    }
+    return true;
+}
+
+static void subject_from_endpoint(const rn_provider *provider, ration_text text, rn_subject *subject,
+                                  const ration_defaults **endpoint)
+{
+    subject->path = text;
+    subject->dimension[RN_DIMENSION_ENDPOINT] = text;
+    for (size_t i = 0; i < provider->rule.endpoint_count; i++) {
+        if (rn_text_eq(provider->templates[i].text, text))
+            *endpoint = &provider->rule.endpoints[i].defaults;
+    }
+}
+
+static ration_text text_or(ration_text a, ration_text b)
+{
+    return a.data != NULL ? a : b;
+}
+
+/* What the request says, else its endpoint, else its provider. */
+static ration_text text_or_default(ration_text given, const char *endpoint, const char *provider)
+{
+    return text_or(given, ration_text_of(endpoint != NULL ? endpoint : provider));
+}
+
+static bool request_is_auth(const ration_request *request, const rn_provider *provider, const ration_defaults *endpoint)
+{
+    if (request->auth != RATION_AUTH_UNSET)
+        return request->auth == RATION_AUTH_YES;
+    return (endpoint != NULL && endpoint->auth) || provider->rule.defaults.auth;
+}
+
+/* Resolve all names but those of counters. False: too many variables or segments. */
+static bool subject_init(const rn_book *book, const ration_request *request, const rn_account *account,
+                         rn_subject *subject, const ration_defaults **endpoint)
+{
+    const rn_provider *provider = account->provider;
+
+    *subject = (rn_subject){.method = request->method};
+    *endpoint = NULL;
+    for (size_t i = 0; i < request->var_count; i++) {
+        if (!subject_add(subject, request->vars[i].name, request->vars[i].value))
+            return false;
+    }
+    if (request->endpoint.data != NULL)
+        subject_from_endpoint(provider, request->endpoint, subject, endpoint);
+    else if (request->path.data != NULL && !subject_from_path(provider, request->path, subject, endpoint))
+        return false;
+
+    subject->auth = request_is_auth(request, provider, *endpoint);
+    subject->dimension[RN_DIMENSION_INSTANCE] = book->instance;
+    subject->dimension[RN_DIMENSION_PROVIDER] = provider->name;
+    subject->dimension[RN_DIMENSION_ACCOUNT] = account->name;
+    subject->dimension[RN_DIMENSION_TARGET] = text_or(request->target, account->target);
+    subject->dimension[RN_DIMENSION_CREDENTIAL] = text_or(request->credential, account->credential);
+    subject->dimension[RN_DIMENSION_TENANT] = text_or_default(
+        request->tenant, *endpoint != NULL ? (*endpoint)->tenant : NULL, provider->rule.defaults.tenant);
+    return true;
+}
+
+/* The smallest share among the accounts that can reach the key, whoever asks first. */
+static ration_ratio counter_share(const rn_book *book, const rn_limit *limit, const rn_account *account,
+                                  const rn_subject *subject)
+{
+    const rn_scope *scope = limit->scope;
+    ration_ratio share = account->share;
+
+    if (rn_scope_has(scope, RN_DIMENSION_ACCOUNT))
+        return share;
+    for (size_t i = 0; i < book->account_count; i++) {
+        const rn_account *other = &book->accounts[i];
+
+        if (other->provider != account->provider || other->limits[limit->index] != limit)
+            continue;
+        if (rn_scope_has(scope, RN_DIMENSION_TARGET) &&
+            !rn_text_eq(other->target, subject->dimension[RN_DIMENSION_TARGET]))
+            continue;
+        if (rn_scope_has(scope, RN_DIMENSION_CREDENTIAL) &&
+            !rn_text_eq(other->credential, subject->dimension[RN_DIMENSION_CREDENTIAL]))
+            continue;
+        share = rn_ratio_min(share, other->share);
+    }
+    return share;
+}
+
+static bool counter_is_idle(rn_counter *counter, ration_time now)
+{
+    const rn_route_link *link;
+
+    if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || !TAILQ_EMPTY(&counter->watchers) ||
+        rn_penalty_runs(&counter->penalty, now) || counter->dirty)
+        return false;
+    TAILQ_FOREACH (link, &counter->routes, next) {
+        if (link->route->refs > 0)
+            return false;
+    }
+    return counter->limit->kind->is_fresh(counter, now);
+}
+
+static void idle_remove(rn_routes *routes, rn_route *route)
+{
+    TAILQ_REMOVE(&routes->idle, route, idle);
+    routes->idle_count--;
+}
+
+/* Forget one counter of the limit that equals a fresh one. Looks at a bounded number, and at others the next time. */
+static bool counter_evict(rn_routes *routes, rn_limit *limit, ration_time now)
+{
+    for (int looks = 0; looks < EVICT_LOOKS; looks++) {
+        rn_counter *counter = TAILQ_FIRST(&limit->counters);
+
+        if (counter == NULL)
+            return false;
+        if (counter_is_idle(counter, now)) {
+            rn_route_link *link;
+
+            while ((link = TAILQ_FIRST(&counter->routes)) != NULL) {
+                idle_remove(routes, link->route);
+                route_free(routes, link->route);
+            }
+            counter_free(routes, counter);
+            return true;
+        }
+        TAILQ_REMOVE(&limit->counters, counter, in_limit);
+        TAILQ_INSERT_TAIL(&limit->counters, counter, in_limit);
+    }
+    return false;
+}
+
+static void counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
+{
+    *counter = (rn_counter){.limit = limit, .mem = routes->mem};
+    counter->watch_deadline_min.us = RATION_NEVER_US;
+    TAILQ_INIT(&counter->holds);
+    TAILQ_INIT(&counter->watchers);
+    TAILQ_INIT(&counter->routes);
+    rn_heap_init(&counter->places, routes->mem, rn_place_less);
+    rn_timer_init(&counter->wake, RN_TIMER_WAKE);
+    rn_timer_init(&counter->penalty_timer, RN_TIMER_PENALTY);
+}
+
+static int counter_enter(rn_routes *routes, rn_limit *limit, rn_counter *counter, ration_time now)
+{
+    int err = rn_timers_reserve(routes->timers, *routes->timers_needed + 2);
+
+    if (err == RATION_OK)
+        err = rn_map_add(&routes->counters, &counter->node, counter->name, counter->name_size);
+    if (err != RATION_OK)
+        return err;
+
+    err = limit->kind->init(counter, now);
+    if (err != RATION_OK) {
+        rn_map_remove(&routes->counters, &counter->node);
+        return err;
+    }
+    *routes->timers_needed += 2;
+    TAILQ_INSERT_TAIL(&limit->counters, counter, in_limit);
+    limit->counter_count++;
+    return RATION_OK;
+}
+
+static int counter_new(rn_routes *routes, ration_time now, rn_limit *limit, ration_text name, ration_ratio share,
+                       rn_counter **out)
+{
+    rn_counter *counter = rn_mem_alloc(routes->mem, sizeof *counter);
+
+    if (counter == NULL)
+        return RATION_ERR_NOMEM;
+    counter_prepare(counter, routes, limit);
+    counter->share = share;
+    counter->name_size = name.size;
+    counter->name = rn_mem_textdup(routes->mem, name);
+    if (counter->name != NULL)
+        counter->key = (ration_text){counter->name + sizeof limit->uid, name.size - sizeof limit->uid};
+
+    const int err = counter->name == NULL ? RATION_ERR_NOMEM : counter_enter(routes, limit, counter, now);
+
+    if (err != RATION_OK) {
+        rn_mem_free(routes->mem, counter->name);
+        rn_mem_free(routes->mem, counter);
+        return err;
+    }
+    *out = counter;
+    return RATION_OK;
+}
+
+/* The counter of a limit for a subject: NULL where the limit does not apply; RATION_ERR_FULL at maxKeys. */
+static int counter_find(rn_routes *routes, ration_time now, rn_limit *limit, const rn_account *account,
+                        const rn_subject *subject, rn_counter **out)
+{
+    char uid[sizeof limit->uid];
+    rn_builder b;
+
+    *out = NULL;
+    memcpy(uid, &limit->uid, sizeof uid);
+    rn_builder_init(&b, routes->scratch + NAMES_MAX, KEY_MAX);
+    rn_builder_text(&b, (ration_text){uid, sizeof uid});
+    if (!rn_scope_key(limit->scope, subject, &b))
+        return RATION_OK;
+    if (b.full)
+        return RATION_ERR_INVALID;
+
+    rn_map_node *node = rn_map_find(&routes->counters, b.data, b.used);
+    const int64_t max = limit->rule->max_keys == 0 ? INT64_C(1000000) : limit->rule->max_keys;
+
+    if (node != NULL) {
+        *out = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
+        return RATION_OK;
+    }
+    if (limit->counter_count >= max && !counter_evict(routes, limit, now))
+        return RATION_ERR_FULL;
+    return counter_new(routes, now, limit, (ration_text){b.data, b.used},
+                       counter_share(routes->book, limit, account, subject), out);
+}
+
+static rn_route *route_alloc(rn_routes *routes, rn_account *account, ration_text names)
+{
+    rn_route *route = rn_mem_zalloc(routes->mem, 1, sizeof *route);
+
+    if (route == NULL)
+        return NULL;
+    route->refs = 1; /* from now on, so that making its counters cannot evict one of them */
+    route->account = account;
+    route->provider = account->provider;
+    route->links = rn_mem_zalloc(routes->mem, account->provider->limit_count + 1, sizeof *route->links);
+    route->names = rn_mem_textdup(routes->mem, names);
+    route->names_size = names.size;
+    if (route->links == NULL || route->names == NULL) {
+        rn_mem_free(routes->mem, route->links);
+        rn_mem_free(routes->mem, route->names);
+        rn_mem_free(routes->mem, route);
+        return NULL;
+    }
+    return route;
+}
+
+/* The n-th of the names that `names_build` wrote first. */
+static ration_text names_field(ration_text names, size_t n)
+{
+    size_t at = 0;
+
+    for (;;) {
+        uint32_t size;
+
+        memcpy(&size, names.data + at, sizeof size);
+        at += sizeof size;
+        if (n == 0)
+            return size == UINT32_MAX ? (ration_text){NULL, 0} : rn_text_slice(names, at, at + size);
+        at += size == UINT32_MAX ? 0 : size;
+        n--;
+    }
+}
+
+static int route_link(rn_routes *routes, ration_time now, rn_route *route, const rn_subject *subject,
+                      const rn_limit **full)
+{
+    for (size_t i = 0; i < route->provider->limit_count; i++) {
+        rn_limit *limit = route->account->limits[i];
+        rn_counter *counter;
+        const int err = counter_find(routes, now, limit, route->account, subject, &counter);
+
+        if (err == RATION_ERR_FULL)
+            *full = limit;
+        if (err != RATION_OK)
+            return err;
+        if (counter == NULL)
+            continue;
+        route->links[route->count] = (rn_route_link){.route = route, .counter = counter};
+        TAILQ_INSERT_TAIL(&counter->routes, &route->links[route->count], next);
+        route->count++;
+    }
+    return RATION_OK;
+}
+
+static int route_new(rn_routes *routes, ration_time now, const ration_request *request, rn_account *account,
+                     ration_text names, rn_route **out, const rn_limit **full)
+{
+    const ration_defaults *endpoint;
+    rn_subject subject;
+
+    if (!subject_init(routes->book, request, account, &subject, &endpoint))
+        return RATION_ERR_INVALID;
+
+    rn_route *route = route_alloc(routes, account, names);
+
+    if (route == NULL)
+        return RATION_ERR_NOMEM;
+
+    const ration_defaults *general = &account->provider->rule.defaults;
+    const ration_text copy = {route->names, names.size};
+
+    route->endpoint = endpoint;
+    route->tenant =
+        text_or_default(names_field(copy, NAME_TENANT), endpoint != NULL ? endpoint->tenant : NULL, general->tenant);
+    route->class_name = text_or_default(names_field(copy, NAME_CLASS), endpoint != NULL ? endpoint->class_name : NULL,
+                                        general->class_name);
+
+    int err = route_link(routes, now, route, &subject, full);
+
+    if (err == RATION_OK)
+        err = rn_map_add(&routes->by_names, &route->node, route->names, route->names_size);
+    if (err != RATION_OK) {
+        route_free(routes, route);
+        return err;
+    }
+    route->cached = true;
+    *out = route;
+    return RATION_OK;
+}
+
+static rn_account *account_find(const rn_book *book, const ration_request *request, ration_reason *reason)
+{
+    rn_account *account = rn_book_account(book, request->account);
+    const rn_provider *provider = rn_book_provider(book, request->provider);
+
+    if (request->provider.data != NULL && provider == NULL)
+        *reason = RATION_REASON_UNKNOWN_PROVIDER;
+    else if (account == NULL || (provider != NULL && account->provider != provider))
+        *reason = RATION_REASON_UNKNOWN_ACCOUNT;
+    else
+        return account;
+    return NULL;
+}
+
+int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *request, rn_route **out,
+                   ration_reason *reason, const rn_limit **limit)
+{
+    rn_builder names;
+
+    *out = NULL;
+    *reason = RATION_REASON_NONE;
+    *limit = NULL;
+    rn_builder_init(&names, routes->scratch, NAMES_MAX);
+    if (!names_build(request, &names))
+        return RATION_ERR_INVALID;
+
+    rn_map_node *node = rn_map_find(&routes->by_names, names.data, names.used);
+
+    if (node != NULL) {
+        *out = (rn_route *)(void *)node;
+        if ((*out)->refs++ == 0)
+            idle_remove(routes, *out);
+        return RATION_OK;
+    }
+
+    rn_account *account = account_find(routes->book, request, reason);
+
+    if (account == NULL)
+        return RATION_OK;
+
+    const int err = route_new(routes, now, request, account, (ration_text){names.data, names.used}, out, limit);
+
+    if (err != RATION_ERR_FULL)
+        return err;
+    *reason = RATION_REASON_TOO_MANY_KEYS;
+    return RATION_OK;
+}
+
+void rn_route_release(rn_routes *routes, rn_route *route)
+{
+    if (--route->refs > 0)
+        return;
+    TAILQ_INSERT_TAIL(&routes->idle, route, idle);
+    routes->idle_count++;
+    if (routes->idle_count > IDLE_MAX) {
+        rn_route *oldest = TAILQ_FIRST(&routes->idle);
+
+        idle_remove(routes, oldest);
+        route_free(routes, oldest);
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_ROUTE_H
+#define RN_CORE_ROUTE_H
+
+#include "core/book.h"
+
+/*
+ * What a request's names lead to: its account, endpoint and the counters of every limit that applies. Cached by the names, so
+ * that the second request with the same ones costs one hash and one comparison.
+ */
+
+typedef struct rn_route_link {
+    TAILQ_ENTRY(rn_route_link) next; /* in counter->routes */
+    struct rn_route *route;
+    rn_counter *counter;
+} rn_route_link;
+
+typedef struct rn_route {
+    rn_map_node node;
+    TAILQ_ENTRY(rn_route) idle; /* in the cache's list, least recently used first, while `refs` is 0 */
+    uint32_t refs;              /* leases and waiters */
+    bool cached;
+    rn_account *account;
+    rn_provider *provider;
+    ration_text tenant; /* in `names`; absent: none */
+    ration_text class_name;
+    const ration_defaults *endpoint; /* NULL: no template matched */
+    rn_route_link *links;            /* in order of declaration */
+    size_t count;
+    size_t names_size;
+    char *names; /* owns the map's key */
+} rn_route;
+
+TAILQ_HEAD(rn_route_list, rn_route);
+
+typedef struct rn_routes {
+    const ration_allocator *mem;
+    rn_book *book;
+    rn_timers *timers;
+    size_t *timers_needed; /* how many timers may be armed at once, engine-wide */
+    rn_map by_names;
+    rn_map counters;
+    struct rn_route_list idle;
+    size_t idle_count;
+    char *scratch;
+} rn_routes;
+
+int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_timers *timers,
+                   size_t *timers_needed);
+void rn_routes_fini(rn_routes *routes);
+
+/*
+ * The route of a request, with one reference for the caller; NULL with `*reason` saying why there is none: unknown_provider,
+ * unknown_account, too_many_keys (then `*limit` is the one). RATION_ERR_INVALID for names beyond their bounds,
+ * RATION_ERR_NOMEM.
+ */
+int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *request, rn_route **out,
+                   ration_reason *reason, const rn_limit **limit);
+void rn_route_release(rn_routes *routes, rn_route *route);
+
+#endif
