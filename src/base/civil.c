@@ -33,7 +33,7 @@ int64_t rn_civil_to_days(int64_t year, int32_t month, int32_t day)
 {
     const int64_t from_march = month > 2 ? year : year - 1;
     const int64_t era = rn_div_floor(from_march, 400);
-    const int32_t year_of_era = (int32_t)(from_march - era * 400);
+    const int64_t year_of_era = from_march - era * 400;
     const int32_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
 
     return era * DAYS_PER_ERA + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - MARCH_0_TO_1970;

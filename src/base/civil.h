@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Dates of the proleptic Gregorian calendar and the count of days since 1970-01-01. Right for any instant in int64 seconds. */
+/* Dates of the proleptic Gregorian calendar and the count of days since 1970-01-01. Right for any instant in int64
+ * seconds. */
 
 typedef struct rn_civil {
     int64_t year;

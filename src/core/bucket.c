@@ -7,8 +7,8 @@
  * often the bucket is asked. Only a wait divides, and rounds up: at the stated time there is enough, 1 us before there
  * is not.
  *
- * One unit in hand: where requests are counted, a grant leaves a unit in the bucket, so that the provider's bucket stays
- * one ahead of ours and a request that travels faster than the one before it is not refused there.
+ * One unit in hand: where requests are counted, a grant leaves a unit in the bucket, so that the provider's bucket
+ * stays one ahead of ours and a request that travels faster than the one before it is not refused there.
  *
  * Invariant: -cap <= credit <= cap <= 2^53, and `at` never moves back.
  */
@@ -86,7 +86,8 @@ static void bucket_refill(rn_bucket *bucket, const rn_bucket_spec *spec, ration_
     bucket->at = now;
 }
 
-/* Take `amount` micro-units, or give them back if it is negative, and stay within a burst of debt and a burst of credit. */
+/* Take `amount` micro-units, or give them back if it is negative, and stay within a burst of debt and a burst of
+ * credit. */
 static void bucket_pay(rn_bucket *bucket, const rn_bucket_spec *spec, int64_t amount)
 {
     const int64_t credit = rn_sub(bucket->credit, rn_mul(amount, spec->price));

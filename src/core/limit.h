@@ -165,7 +165,8 @@ extern const rn_kind rn_kind_rate;        /* bucket.c */
 extern const rn_kind rn_kind_concurrency; /* slots.c */
 extern const rn_kind rn_kind_quota;       /* quota.c */
 
-/* Fill `*fault` with a key of the rule and what is wrong with it; returns RATION_ERR_CONFIG, for `prepare` to return. */
+/* Fill `*fault` with a key of the rule and what is wrong with it; returns RATION_ERR_CONFIG, for `prepare` to
+ * return. */
 int rn_limit_fault(ration_fault *fault, const char *path, const char *text);
 
 /* The row of a kind; NULL for a kind that does not exist. */

@@ -2,9 +2,9 @@
 /*
  * The pause of one scope after its provider said "too many". Chapter 3, "429".
  *
- * What the provider asks for is taken as it is; where it asks for nothing usable, the pause doubles with every event. An
- * event is one burst: all the 429s of calls that had left before the penalty began. A success resets the doubling only
- * if its call left after the last event began, for an older one says nothing about the time since.
+ * What the provider asks for is taken as it is; where it asks for nothing usable, the pause doubles with every event.
+ * An event is one burst: all the 429s of calls that had left before the penalty began. A success resets the doubling
+ * only if its call left after the last event began, for an older one says nothing about the time since.
  *
  * Invariant: `until` never moves back; `doublings` <= `events`.
  */
@@ -13,8 +13,8 @@
 #include "base/units.h"
 
 #define DEFAULT_PENALTY_US (2 * INT64_C(1000000))
-#define DOUBLED_PENALTY_MAX_US (600 * INT64_C(1000000))
-#define PENALTY_MAX_US (24 * 3600 * INT64_C(1000000))
+#define DOUBLED_PENALTY_MAX_US (INT64_C(600) * 1000000)
+#define PENALTY_MAX_US (INT64_C(24) * 3600 * 1000000)
 
 bool rn_penalty_runs(const rn_penalty *penalty, ration_time now)
 {

@@ -9,8 +9,8 @@
  * The window itself is rolled lazily: every operation first brings it up to `now`. As nothing can happen to a counter
  * between two operations, this gives what a clock at the window's end would have given.
  *
- * Invariant: `used` is the sum of what the leases of this window were charged, `carried` what leases of the window before
- * may count here as well.
+ * Invariant: `used` is the sum of what the leases of this window were charged, `carried` what leases of the window
+ * before may count here as well.
  */
 #include "core/quota_parts.h"
 
@@ -53,9 +53,10 @@ static int rolling_prepare(rn_limit *limit, ration_fault *fault)
 {
     const int64_t rolling_us = limit->rule->window.rolling_us;
 
-    if (rolling_us < ROLLING_MIN_US || rolling_us > RATION_TIME_MAX_US)
+    if (rolling_us < ROLLING_MIN_US || rolling_us > RATION_TIME_MAX_US) {
         return rn_limit_fault(fault, "window.rolling_us",
                               "a quota needs a period, or a rolling window of at least 1 s");
+    }
     limit->spec.quota.length_us = rolling_us;
     rn_rolling_prepare(&limit->spec.quota, limit->enforcer);
     return RATION_OK;
@@ -99,18 +100,20 @@ static int quota_init(rn_counter *counter, ration_time now)
 
 static void quota_fini(rn_counter *counter)
 {
-    if (rn_quota_is_rolling(counter))
+    if (rn_quota_is_rolling(counter)) {
         rn_rolling_fini(counter);
-    else
+    } else {
         rn_window_fini(counter);
+    }
 }
 
 void rn_quota_advance(rn_counter *counter, ration_time now)
 {
-    if (rn_quota_is_rolling(counter))
+    if (rn_quota_is_rolling(counter)) {
         rn_rolling_advance(counter, now);
-    else
+    } else {
         rn_window_advance(counter, now);
+    }
     rn_flight_advance(counter, now);
 }
 
@@ -236,10 +239,11 @@ static void quota_charge(rn_counter *counter, ration_time granted_at, int64_t am
     } else {
         quota->returned += (uint64_t)-amount;
     }
-    if (rn_quota_is_rolling(counter))
+    if (rn_quota_is_rolling(counter)) {
         rn_rolling_charge(counter, granted_at, amount);
-    else
+    } else {
         rn_window_charge(counter, granted_at, amount);
+    }
 }
 
 static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, rn_hold *hold)

@@ -11,8 +11,9 @@
 #include "core/window.h"
 
 /*
- * A quota of a window: chapter 3, "quota" and "Header sync". The members are the business of quota.c and its neighbours:
- * quota_window.c (calendar windows), quota_rolling.c (rolling ones), quota_flight.c (leases whose response is not known).
+ * A quota of a window: chapter 3, "quota" and "Header sync". The members are the business of quota.c and its
+ * neighbours: quota_window.c (calendar windows), quota_rolling.c (rolling ones), quota_flight.c (leases whose response
+ * is not known).
  */
 
 struct rn_hold;

@@ -3,10 +3,10 @@
  * The flight of a quota: charges that the provider may not have counted yet. Chapter 3, "arrival" and "Learned
  * remaining".
  *
- * A lease is in flight from its grant until its response is seen, at the latest for `arrival`: by then its call must have
- * reached the provider. A lease that ends without a response stays in flight as a number, for its call may be on the way
- * still. There is room for a few such numbers; where there are more, the oldest two count as one that is as young as the
- * younger, so that the count errs on the side of waiting.
+ * A lease is in flight from its grant until its response is seen, at the latest for `arrival`: by then its call must
+ * have reached the provider. A lease that ends without a response stays in flight as a number, for its call may be on
+ * the way still. There is room for a few such numbers; where there are more, the oldest two count as one that is as
+ * young as the younger, so that the count errs on the side of waiting.
  *
  * Invariant: `charge` is the sum of the live leases' and the ended ones' charges; both are in order of their grants.
  */

@@ -2,10 +2,10 @@
 /*
  * Rolling windows of a quota: at most so much in any stretch of a length. Chapter 3, "Rolling windows".
  *
- * Charges are kept in buckets of equal width that begin at its multiples since 1970, in a ring. A bucket counts until all
- * of it is older than the window plus one bucket. The window's length alone would bound what leaves here; the bucket more
- * bounds what arrives at the provider as well, where a call may come up to a bucket late. (The enforcer is the provider:
- * nothing more.)
+ * Charges are kept in buckets of equal width that begin at its multiples since 1970, in a ring. A bucket counts until
+ * all of it is older than the window plus one bucket. The window's length alone would bound what leaves here; the
+ * bucket more bounds what arrives at the provider as well, where a call may come up to a bucket late. (The enforcer is
+ * the provider: nothing more.)
  *
  * What a calendar window ends with its end - a provider's word, a 429's exhaustion - ends here at a time of its own.
  *
@@ -25,10 +25,11 @@ void rn_rolling_prepare(rn_quota_spec *spec, bool enforcer)
 {
     const int64_t length_us = spec->length_us;
 
-    if (length_us <= DAY_US)
+    if (length_us <= DAY_US) {
         spec->width_us = rn_min(rn_div_ceil(length_us, PARTS_FINE), MINUTE_US);
-    else
+    } else {
         spec->width_us = rn_div_ceil(length_us, PARTS_COARSE);
+    }
     spec->counts_us = length_us + (enforcer ? 0 : spec->width_us);
     spec->buckets = (uint32_t)rn_div_ceil(spec->counts_us, spec->width_us) + 1;
 }
@@ -130,8 +131,8 @@ static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, con
 }
 
 /*
- * What a request finds changes when a bucket leaves, and at the ends of what was learned and of what a 429 exhausted: the
- * first of these instants that will do.
+ * What a request finds changes when a bucket leaves, and at the ends of what was learned and of what a 429 exhausted:
+ * the first of these instants that will do.
  */
 ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask)
 {

@@ -6,9 +6,9 @@
  * the windows after, so that shifted windows tile time as the calendar's do, and a counter that nobody asked for a year
  * finds its window in one step.
  *
- * A header may move the end of the window, bring it about, or tell of a window that began without us noticing. A provider
- * whose resets slide, are cut to seconds or never change must not be able to empty the count again and again: an end is
- * brought about at most once per half window, measured between the ends.
+ * A header may move the end of the window, bring it about, or tell of a window that began without us noticing. A
+ * provider whose resets slide, are cut to seconds or never change must not be able to empty the count again and again:
+ * an end is brought about at most once per half window, measured between the ends.
  *
  * To know what of the count belongs to a window that began in the past, charges are kept by time of grant in 64 equal
  * parts of the window. Where a part straddles the begin, what has ended of it counts in the new window.
@@ -155,7 +155,8 @@ static void bring(rn_quota_window *window, ration_time at)
     window->brought_at = at;
 }
 
-/* The window that follows the present one by the calendar, if the present one ended, or the new one ends, at `reset`. */
+/* The window that follows the present one by the calendar, if the present one ended, or the new one ends, at
+ * `reset`. */
 static beginning window_next(const rn_counter *counter, ration_time reset, bool reset_ends_it)
 {
     const rn_quota_window *const window = &counter->u.quota.window;
@@ -183,12 +184,13 @@ static void begin_in_the_past(rn_counter *counter, ration_time reset)
     {
         if (hold->order < quota->first_order)
             break;
-        if (!rn_time_before(hold->granted_at, reset))
+        if (!rn_time_before(hold->granted_at, reset)) {
             next.first_order = hold->order;
-        else if (part_of(&quota->window, hold->granted_at) == straddling)
+        } else if (part_of(&quota->window, hold->granted_at) == straddling) {
             next.used = rn_sub(next.used, hold->charge);
-        else
+        } else {
             break;
+        }
     }
     next.used = rn_max(0, rn_min(next.used, quota->used));
     window_begin(counter, &next);

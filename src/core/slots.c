@@ -76,10 +76,11 @@ static ration_time slots_when(const rn_counter *counter, ration_time now, int64_
     while (last - first > 1) {
         const int64_t middle = first + (last - first) / 2;
 
-        if (slots_freed_by(counter, middle) >= needed)
+        if (slots_freed_by(counter, middle) >= needed) {
             last = middle;
-        else
+        } else {
             first = middle;
+        }
     }
     return ration_time_of(last);
 }

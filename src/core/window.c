@@ -123,8 +123,8 @@ static int64_t date_index(const rn_calendar *calendar, int64_t local)
 /*
  * When the local clock first shows `local`, or would have without the gap that skips it.
  *
- * In each stretch that the loop enters, the clock is not yet beyond `local`: it reaches it there, or jumps over it at the
- * stretch's end, or goes on below it.
+ * In each stretch that the loop enters, the clock is not yet beyond `local`: it reaches it there, or jumps over it at
+ * the stretch's end, or goes on below it.
  */
 static int64_t clock_first_shows(const rn_zone *zone, int64_t local)
 {
@@ -156,10 +156,11 @@ static span date_search(const rn_calendar *calendar, int64_t at)
     for (int64_t i = index - reach; i <= index + reach; i++) {
         const int64_t boundary = clock_first_shows(calendar->zone, date_reset(calendar, i));
 
-        if (boundary <= at)
+        if (boundary <= at) {
             window.start = rn_max(window.start, boundary);
-        else
+        } else {
             window.end = rn_min(window.end, boundary);
+        }
     }
     return window;
 }

@@ -7,8 +7,9 @@
  * offset: what is left are true stretches. Of the two tables in a file the one with 64-bit instants is read where it
  * exists.
  *
- * The bytes come from a file and are not trusted: all counts are checked against the size before anything is read, times
- * must grow, offsets must be within 26 hours, and a file that counts leap seconds is refused, since our clock does not.
+ * The bytes come from a file and are not trusted: all counts are checked against the size before anything is read,
+ * times must grow, offsets must be within 26 hours, and a file that counts leap seconds is refused, since our clock
+ * does not.
  *
  * Invariants: steps[0].at is INT64_MIN; `at` grows strictly; neighbours differ in their offset.
  */
@@ -208,10 +209,11 @@ int32_t rn_zone_segment(const rn_zone *zone, int64_t utc_s, int64_t *from_s, int
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
 
-        if (zone->steps[middle].at <= utc_s)
+        if (zone->steps[middle].at <= utc_s) {
             low = middle;
-        else
+        } else {
             high = middle;
+        }
     }
 
     const zone_step *const step = &zone->steps[low];

@@ -20,7 +20,7 @@
 #define DAY_S 86400
 #define YEAR_MAX INT64_C(1000000000)
 #define YEARS_AROUND 2
-#define CHANGES (2 * (2 * YEARS_AROUND + 1))
+#define CHANGES ((size_t)2 * (2 * YEARS_AROUND + 1))
 
 static bool take_char(ration_text *text, char c)
 {
@@ -209,7 +209,7 @@ static size_t turns_compact(posix_turn turns[static CHANGES])
 
 int32_t rn_posix_zone_segment(const rn_posix_zone *zone, int64_t utc_s, int64_t *from_s, int64_t *to_s)
 {
-    posix_turn turns[CHANGES];
+    posix_turn turns[CHANGES] = {{0, 0}};
     size_t next = 0;
 
     *from_s = INT64_MIN;
@@ -228,9 +228,10 @@ int32_t rn_posix_zone_segment(const rn_posix_zone *zone, int64_t utc_s, int64_t 
         next++;
     if (next > 0)
         *from_s = turns[next - 1].at;
-    if (next < count)
+    if (next < count) {
         *to_s = turns[next].at;
-    else if (utc_s < horizon)
+    } else if (utc_s < horizon) {
         *to_s = horizon; /* what comes later was not looked at */
+    }
     return next > 0 ? turns[next - 1].offset : zone->standard;
 }

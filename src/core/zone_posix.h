@@ -7,7 +7,8 @@
 
 #include <ration/types.h>
 
-/* The rule of a zone for all the time after its table: POSIX TZ as RFC 8536 and 9636 extend it, "CET-1CEST,M3.5.0,M10.5.0/3". */
+/* The rule of a zone for all the time after its table: POSIX TZ as RFC 8536 and 9636 extend it,
+ * "CET-1CEST,M3.5.0,M10.5.0/3". */
 
 typedef enum rn_posix_form {
     RN_POSIX_JULIAN = 0, /* Jn: 1 to 365, 29 February never counts */

@@ -101,10 +101,11 @@ static void test_external_option(void **state)
 
         CHECK_ROW(rows[i].why);
         CHECK_EQ(rn_external_parse(ration_text_of(rows[i].text), &behaviour.external), rows[i].want);
-        if (rows[i].want == 0)
+        if (rows[i].want == 0) {
             CHECK_EQ(rn_behaviour_external_at(&behaviour, rows[i].nth), rows[i].at_us);
-        else
+        } else {
             CHECK_EQ(rn_behaviour_external_at(&behaviour, 1), RATION_NEVER_US);
+        }
     }
 }
 

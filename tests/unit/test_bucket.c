@@ -78,8 +78,8 @@ static void test_steps(void **state)
         {"half a unit", 150000, HAS, 0, U(0.5), 0, 0},
         {"a charge of nothing with credit there", 150000, TAKE, 'f', 0, RN_FIT_NOW, 0},
         {"idling stops at the burst", 60 * SECOND_US, TAKE, 'g', 5 * UNIT, RN_FIT_NOW, 0},
-        {"years too", 20 * 366 * DAY_US, TAKE, 'h', 5 * UNIT, RN_FIT_NOW, 0},
-        {"not more than the burst", 20 * 366 * DAY_US, HAS, 0, 0, 0, 0},
+        {"years too", INT64_C(20) * 366 * DAY_US, TAKE, 'h', 5 * UNIT, RN_FIT_NOW, 0},
+        {"not more than the burst", INT64_C(20) * 366 * DAY_US, HAS, 0, 0, 0, 0},
         {"the last instant there is", RATION_TIME_MAX_US, HAS, 0, 5 * UNIT, 0, 0},
         {"above the burst: no wait is enough", RATION_TIME_MAX_US, TAKE, 'i', 5 * UNIT + 1, RN_FIT_REFUSED, -1},
     };
@@ -288,8 +288,9 @@ static void test_fresh(void **state)
 }
 
 /*
- * Against the obvious model: credit in micro-units times the rate's denominator, as a wide integer, refilled microsecond
- * by microsecond in one multiplication. What the model grants the bucket grants, and the stated wait is exact.
+ * Against the obvious model: credit in micro-units times the rate's denominator, as a wide integer, refilled
+ * microsecond by microsecond in one multiplication. What the model grants the bucket grants, and the stated wait is
+ * exact.
  */
 static void as_the_model(choices *c, void *context)
 {
