@@ -325,7 +325,7 @@ static int account_init(compiler *c, const ration_account_rule *rule, size_t ind
     account->target = ration_text_of(rn_arena_strdup(&book->arena, rule->target));
     account->credential = ration_text_of(rn_arena_strdup(&book->arena, rule->credential_key));
     account->share = rule->share;
-    rn_timer_init(&account->penalty_timer, RN_TIMER_PENALTY);
+    rn_alarm_init(&account->penalty_timer, RN_ALARM_PENALTY);
     if (account->name.data == NULL || (rule->target != NULL && account->target.data == NULL) ||
         (rule->credential_key != NULL && account->credential.data == NULL))
         return RATION_ERR_NOMEM;

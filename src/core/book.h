@@ -30,7 +30,7 @@ typedef struct rn_account {
     rn_provider *provider;
     rn_limit **limits; /* the provider's, but for those that this account replaces */
     rn_penalty penalty;
-    rn_timer penalty_timer;
+    rn_alarm penalty_timer;
 } rn_account;
 
 typedef struct rn_tenant_weight {

@@ -33,7 +33,7 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     if (err != RATION_OK)
         return err;
     engine->now = now;
-    rn_timers_init(&engine->timers, mem);
+    rn_alarms_init(&engine->timers, mem);
     rn_leases_init(&engine->leases, mem, (uint32_t)engine->book.max_leases);
     rn_events_init(&engine->events, mem);
     rn_heap_init(&engine->look, mem, rn_look_less);
@@ -81,7 +81,7 @@ void ration_engine_free(ration_engine *engine)
     if (engine->events.mem != NULL)
         rn_events_fini(&engine->events);
     if (engine->timers.heap.mem != NULL)
-        rn_timers_fini(&engine->timers);
+        rn_alarms_fini(&engine->timers);
     if (engine->look.mem != NULL) {
         rn_heap_fini(&engine->look);
         rn_heap_fini(&engine->doomed);
@@ -138,7 +138,7 @@ void rn_lease_drop(ration_engine *engine, rn_lease *lease)
 {
     rn_route *route = lease->route;
 
-    rn_timer_disarm(&engine->timers, &lease->timer);
+    rn_alarm_disarm(&engine->timers, &lease->timer);
     engine->timers_needed--;
     rn_leases_put(&engine->leases, lease);
     rn_route_release(&engine->routes, route);
@@ -199,9 +199,9 @@ static void lease_take(ration_engine *engine, rn_lease *lease)
         TAILQ_INSERT_TAIL(&counter->holds, &place->hold, next);
         rn_mark(engine, counter, true);
     }
-    rn_timer_init(&lease->timer, RN_TIMER_TTL);
+    rn_alarm_init(&lease->timer, RN_ALARM_TTL);
     if (lease->ttl_us != RATION_UNSET)
-        rn_timer_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
     engine->totals.held++;
     engine->totals.granted++;
 }
@@ -229,7 +229,7 @@ void rn_grant(ration_engine *engine, rn_lease *lease)
 
 /* ---- time ---- */
 
-static rn_lease *lease_of_timer(rn_timer *timer)
+static rn_lease *lease_of_timer(rn_alarm *timer)
 {
     return (rn_lease *)(void *)((char *)timer - offsetof(rn_lease, timer));
 }
@@ -242,13 +242,13 @@ static void deadline_pass(ration_engine *engine, rn_lease *lease)
     rn_refuse_waiter(engine, lease, &finding);
 }
 
-static void penalty_end(ration_engine *engine, rn_timer *timer)
+static void penalty_end(ration_engine *engine, rn_alarm *timer)
 {
     const rn_account *accounts = engine->book.accounts;
     const rn_account *account =
         (const rn_account *)(const void *)((const char *)timer - offsetof(rn_account, penalty_timer));
 
-    rn_timer_disarm(&engine->timers, timer);
+    rn_alarm_disarm(&engine->timers, timer);
     if (account >= accounts && account < accounts + engine->book.account_count) {
         rn_wake_parked(engine, account->provider);
         return;
@@ -260,20 +260,20 @@ static void penalty_end(ration_engine *engine, rn_timer *timer)
 }
 
 /* One due timer that is not a deadline. */
-static void timer_fire(ration_engine *engine, rn_timer *timer)
+static void timer_fire(ration_engine *engine, rn_alarm *timer)
 {
     switch (timer->kind) {
-    case RN_TIMER_TTL:
+    case RN_ALARM_TTL:
         lease_lose(engine, lease_of_timer(timer));
         break;
-    case RN_TIMER_WAKE:
-        rn_timer_disarm(&engine->timers, timer);
+    case RN_ALARM_WAKE:
+        rn_alarm_disarm(&engine->timers, timer);
         rn_mark(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, wake)), false);
         break;
-    case RN_TIMER_PENALTY:
+    case RN_ALARM_PENALTY:
         penalty_end(engine, timer);
         break;
-    case RN_TIMER_DEADLINE:
+    case RN_ALARM_DEADLINE:
         break;
     }
 }
@@ -281,15 +281,15 @@ static void timer_fire(ration_engine *engine, rn_timer *timer)
 /* Everything of one instant: leases lost, then what time brings, grants, then deadlines, then who gains by those. */
 static void instant_pass(ration_engine *engine)
 {
-    rn_timer *timer;
+    rn_alarm *timer;
 
-    while ((timer = rn_timers_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
-           timer->kind != RN_TIMER_DEADLINE)
+    while ((timer = rn_alarms_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
+           timer->kind != RN_ALARM_DEADLINE)
         timer_fire(engine, timer);
     rn_pump(engine);
 
-    while ((timer = rn_timers_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
-           timer->kind == RN_TIMER_DEADLINE)
+    while ((timer = rn_alarms_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
+           timer->kind == RN_ALARM_DEADLINE)
         deadline_pass(engine, lease_of_timer(timer));
     rn_pump(engine);
 }
@@ -307,7 +307,7 @@ static void catch_up(ration_engine *engine, ration_time now)
 {
     ration_time next;
 
-    while ((next = rn_timers_next(&engine->timers)).us <= now.us) {
+    while ((next = rn_alarms_next(&engine->timers)).us <= now.us) {
         engine->now = rn_time_max(engine->now, next);
         instant_pass(engine);
     }
@@ -405,7 +405,7 @@ static int submit_reserve(ration_engine *engine, const rn_route *route)
     int err = rn_leases_reserve(&engine->leases, route->count);
 
     if (err == RATION_OK)
-        err = rn_timers_reserve(&engine->timers, engine->timers_needed + 1);
+        err = rn_alarms_reserve(&engine->timers, engine->timers_needed + 1);
     if (err == RATION_OK)
         err = rn_events_reserve(&engine->events, engine->events.count + engine->leases.used + 2);
     return err;
@@ -629,7 +629,7 @@ int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease han
     if (lease == NULL)
         return call_end(engine, &call, RATION_ERR_UNKNOWN);
     if (lease->ttl_us != RATION_UNSET)
-        rn_timer_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
     return call_end(engine, &call, RATION_OK);
 }
 
@@ -651,7 +651,7 @@ int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease ha
 
 ration_time ration_engine_next_deadline(const ration_engine *engine)
 {
-    return engine == NULL ? ration_time_of(RATION_NEVER_US) : rn_timers_next(&engine->timers);
+    return engine == NULL ? ration_time_of(RATION_NEVER_US) : rn_alarms_next(&engine->timers);
 }
 
 int ration_engine_advance(ration_engine *engine, ration_time now)
@@ -661,7 +661,7 @@ int ration_engine_advance(ration_engine *engine, ration_time now)
 
     const ration_call call = {.op = RATION_OP_ADVANCE, .at = clock_clamp(engine, now)};
 
-    if (rn_timers_next(&engine->timers).us > call.at.us) {
+    if (rn_alarms_next(&engine->timers).us > call.at.us) {
         engine->now = call.at;
         return RATION_OK;
     }

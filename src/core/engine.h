@@ -13,7 +13,7 @@ struct ration_engine {
     ration_allocator mem;
     ration_sink sink;
     rn_book book;
-    rn_timers timers;
+    rn_alarms timers;
     size_t timers_needed;
     rn_routes routes;
     rn_leases leases;

@@ -87,7 +87,7 @@ static void penalize_counter(ration_engine *engine, const rn_lease *lease, rn_co
     if (!rn_penalty_hit(&counter->penalty, engine->now, granted_at, retry_at, rule))
         return;
     if (counter->watcher_count > 0)
-        rn_timer_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
+        rn_alarm_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
     rn_mark(engine, counter, true);
     penalty_report(engine, lease, &counter->penalty, counter);
 }

@@ -95,7 +95,7 @@ rn_lease *rn_leases_take(rn_leases *leases)
         .places = keep.places,
         .place_capacity = keep.place_capacity,
     };
-    rn_timer_init(&lease->timer, RN_TIMER_DEADLINE);
+    rn_alarm_init(&lease->timer, RN_ALARM_DEADLINE);
     rn_heap_node_init(&lease->look);
     return lease;
 }

@@ -41,7 +41,7 @@ typedef struct rn_lease {
     ration_time since;    /* submitted, then granted */
     ration_time deadline; /* while it waits */
     ration_time ends_at;  /* declared */
-    rn_timer timer;       /* the deadline, then the ttl */
+    rn_alarm timer;       /* the deadline, then the ttl */
     rn_rank rank;
     rn_line *line;
     rn_heap_node look; /* in the engine's heap of waiters to look at */

@@ -16,11 +16,11 @@
 
 #include "base/heap.h"
 #include "base/map.h"
+#include "core/alarm.h"
 #include "core/bucket.h"
 #include "core/penalty.h"
 #include "core/quota.h"
 #include "core/slots.h"
-#include "core/timer.h"
 #include "core/zone.h"
 
 typedef struct rn_limit rn_limit;
@@ -118,13 +118,13 @@ struct rn_counter {
     TAILQ_ENTRY(rn_counter) in_limit;
     TAILQ_HEAD(, rn_route_link) routes; /* that lead here */
     rn_penalty penalty;
-    rn_timer penalty_timer;
+    rn_alarm penalty_timer;
     rn_heap places;                  /* of waiters that have it in their short set, in waiting order */
     TAILQ_HEAD(, rn_place) watchers; /* of all waiters that need it */
     size_t watcher_count;
     uint32_t parked; /* waiters among them that could take everything while a penalty runs */
     uint32_t pins;   /* events not yet taken that name its key */
-    rn_timer wake;   /* when the first in `places` can take by time alone */
+    rn_alarm wake;   /* when the first in `places` can take by time alone */
     TAILQ_ENTRY(rn_counter) in_dirty;
     bool dirty;
     bool shrunk;                    /* less is there than when its waiters were last looked at */

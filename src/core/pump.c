@@ -71,7 +71,7 @@ void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
 
     if (TAILQ_EMPTY(&counter->watchers)) {
         if (top == NULL)
-            rn_timer_disarm(&engine->timers, &counter->wake);
+            rn_alarm_disarm(&engine->timers, &counter->wake);
         return;
     }
     counter->shrunk = counter->shrunk || shrunk;
@@ -129,7 +129,7 @@ static void watch(ration_engine *engine, rn_lease *lease, rn_place *place)
     counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
     counter->watch_deadline_min = rn_time_min(counter->watch_deadline_min, lease->deadline);
     if (rn_penalty_runs(&counter->penalty, engine->now))
-        rn_timer_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
+        rn_alarm_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
 }
 
 static void unwatch(rn_place *place)
@@ -156,10 +156,10 @@ int rn_wait(ration_engine *engine, rn_lease *lease)
 
     lease->state = RN_LEASE_WAITING;
     engine->totals.waiting++;
-    rn_timer_init(&lease->timer, RN_TIMER_DEADLINE);
-    rn_timer_arm(&engine->timers, &lease->timer, lease->deadline);
+    rn_alarm_init(&lease->timer, RN_ALARM_DEADLINE);
+    rn_alarm_arm(&engine->timers, &lease->timer, lease->deadline);
     if (rn_penalty_runs(&account->penalty, engine->now))
-        rn_timer_arm(&engine->timers, &account->penalty_timer, account->penalty.until);
+        rn_alarm_arm(&engine->timers, &account->penalty_timer, account->penalty.until);
     for (size_t i = 0; i < lease->place_count; i++)
         watch(engine, lease, &lease->places[i]);
 
@@ -180,7 +180,7 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
 {
     unpark(lease);
     rn_heap_remove(&engine->look, &lease->look);
-    rn_timer_disarm(&engine->timers, &lease->timer);
+    rn_alarm_disarm(&engine->timers, &lease->timer);
     rn_queue_leave(&lease->route->provider->queue, lease, granted);
     engine->totals.waiting--;
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -291,7 +291,7 @@ void rn_account_penalized(ration_engine *engine, rn_account *account)
 
     if (queue->count == 0)
         return;
-    rn_timer_arm(&engine->timers, &account->penalty_timer, account->penalty.until);
+    rn_alarm_arm(&engine->timers, &account->penalty_timer, account->penalty.until);
     for (size_t i = 0; i < RN_PRIORITIES; i++) {
         for (rn_map_node *node = rn_map_first(&queue->of[i].lines); node != NULL; node = rn_map_next(node)) {
             rn_lease *lease;
@@ -358,7 +358,7 @@ static void wake_arm(ration_engine *engine, rn_counter *counter)
                 at = rn_time_add(engine->now, 1);
         }
     }
-    rn_timer_arm(&engine->timers, &counter->wake, at);
+    rn_alarm_arm(&engine->timers, &counter->wake, at);
 }
 
 void rn_pump(ration_engine *engine)

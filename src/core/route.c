@@ -27,7 +27,7 @@
 #define IDLE_MAX 16384
 #define EVICT_LOOKS 1024
 
-int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_timers *timers,
+int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_alarms *timers,
                    size_t *timers_needed)
 {
     *routes = (rn_routes){.mem = mem, .book = book, .timers = timers, .timers_needed = timers_needed};
@@ -53,8 +53,8 @@ static void counter_free(rn_routes *routes, rn_counter *counter)
 {
     rn_limit *limit = counter->limit;
 
-    rn_timer_disarm(routes->timers, &counter->wake);
-    rn_timer_disarm(routes->timers, &counter->penalty_timer);
+    rn_alarm_disarm(routes->timers, &counter->wake);
+    rn_alarm_disarm(routes->timers, &counter->penalty_timer);
     *routes->timers_needed -= 2;
     TAILQ_REMOVE(&limit->counters, counter, in_limit);
     limit->counter_count--;
@@ -305,13 +305,13 @@ static void counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *li
     TAILQ_INIT(&counter->watchers);
     TAILQ_INIT(&counter->routes);
     rn_heap_init(&counter->places, routes->mem, rn_place_less);
-    rn_timer_init(&counter->wake, RN_TIMER_WAKE);
-    rn_timer_init(&counter->penalty_timer, RN_TIMER_PENALTY);
+    rn_alarm_init(&counter->wake, RN_ALARM_WAKE);
+    rn_alarm_init(&counter->penalty_timer, RN_ALARM_PENALTY);
 }
 
 static int counter_enter(rn_routes *routes, rn_limit *limit, rn_counter *counter, ration_time now)
 {
-    int err = rn_timers_reserve(routes->timers, *routes->timers_needed + 2);
+    int err = rn_alarms_reserve(routes->timers, *routes->timers_needed + 2);
 
     if (err == RATION_OK)
         err = rn_map_add(&routes->counters, &counter->node, counter->name, counter->name_size);

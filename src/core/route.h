@@ -36,7 +36,7 @@ TAILQ_HEAD(rn_route_list, rn_route);
 typedef struct rn_routes {
     const ration_allocator *mem;
     rn_book *book;
-    rn_timers *timers;
+    rn_alarms *timers;
     size_t *timers_needed; /* how many timers may be armed at once, engine-wide */
     rn_map by_names;
     rn_map counters;
@@ -45,7 +45,7 @@ typedef struct rn_routes {
     char *scratch;
 } rn_routes;
 
-int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_timers *timers,
+int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_alarms *timers,
                    size_t *timers_needed);
 void rn_routes_fini(rn_routes *routes);
 
