@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "simulate/answer.h"
-
-#include <time.h>
-
-#include "base/units.h"
-
 /*
  * Quota fields in the formats of chapter 3, written as a provider writes them.
  *
- * Everything that tells a time is rounded up to the next second: a reset that a client reads a moment too early would let it
- * spend a window that this provider has not begun.
+ * Everything that tells a time is rounded up to the next second: a reset that a client reads a moment too early would
+ * let it spend a window that this provider has not begun.
  */
+#include "simulate/answer.h"
+
+#include "base/civil.h"
+#include "base/units.h"
 
 #define SECOND_US 1000000
+#define DAY_S 86400
 
 static int64_t seconds_up(int64_t us)
 {
     return us <= 0 ? 0 : rn_div_ceil(us, SECOND_US);
 }
 
-static void two_digits(rn_builder *b, int value)
+static void two_digits(rn_builder *b, int64_t value)
 {
     if (value < 10)
         rn_builder_char(b, '0');
@@ -29,26 +28,25 @@ static void two_digits(rn_builder *b, int value)
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 static void http_date_write(rn_builder *b, int64_t seconds)
 {
-    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char weekdays[] = "MonTueWedThuFriSatSun";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    const time_t when = (time_t)seconds;
-    struct tm tm;
+    const int64_t days = rn_div_floor(seconds, DAY_S);
+    const int64_t second = seconds - days * DAY_S;
+    const rn_civil date = rn_civil_of_days(days);
 
-    if (gmtime_r(&when, &tm) == NULL)
-        return;
-    rn_builder_text(b, (ration_text){days + 3 * tm.tm_wday, 3});
+    rn_builder_text(b, (ration_text){weekdays + 3 * rn_civil_weekday(days), 3});
     rn_builder_str(b, ", ");
-    two_digits(b, tm.tm_mday);
+    two_digits(b, date.day);
     rn_builder_char(b, ' ');
-    rn_builder_text(b, (ration_text){months + 3 * tm.tm_mon, 3});
+    rn_builder_text(b, (ration_text){months + 3 * (date.month - 1), 3});
     rn_builder_char(b, ' ');
-    rn_builder_int(b, tm.tm_year + 1900);
+    rn_builder_int(b, date.year);
     rn_builder_char(b, ' ');
-    two_digits(b, tm.tm_hour);
+    two_digits(b, second / 3600);
     rn_builder_char(b, ':');
-    two_digits(b, tm.tm_min);
+    two_digits(b, second / 60 % 60);
     rn_builder_char(b, ':');
-    two_digits(b, tm.tm_sec);
+    two_digits(b, second % 60);
     rn_builder_str(b, " GMT");
 }
 

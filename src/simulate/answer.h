@@ -34,8 +34,9 @@ void rn_answer_init(rn_answer *answer);
 /* What does not fit is left out. `name` is borrowed, `value` copied. */
 void rn_answer_add(rn_answer *answer, const char *name, ration_text value);
 /*
- * The fields of all quotas: each one's own names, and the IETF fields for those that say `standard`. A name that several share
- * is written once, for the first of them. Times are rounded up, so that no client believes in a window that has not begun.
+ * The fields of all quotas: each one's own names, and the IETF fields for those that say `standard`. A name that
+ * several share is written once, for the first of them. Times are rounded up, so that no client believes in a window
+ * that has not begun.
  */
 void rn_answer_quotas(rn_answer *answer, const rn_quota_state *quotas, size_t count, ration_time now);
 /* Retry-After in seconds and retry-after-ms, rounded up; nothing if `wait_us` is RATION_UNSET. */

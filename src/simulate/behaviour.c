@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Latency, errors, another client, a moving ceiling: each a function of the seed and of a number.
+ *
+ * Latency and errors go by the ordinal of the call, the ceiling by the period that the instant lies in, the other
+ * client by the count of its calls, which come evenly. Nothing is remembered, so the same calls at the same times are
+ * answered alike.
+ *
+ * Units: microseconds since the start for instants, calls for the ceiling.
+ */
 #include "simulate/behaviour.h"
 
 #include <string.h>
@@ -6,15 +15,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "simulate/random.h"
-
-/*
- * Latency, errors, another client, a moving ceiling: each a function of the seed and of a number.
- *
- * Latency and errors go by the ordinal of the call, the ceiling by the period that the instant lies in, the other client by
- * the count of its calls, which come evenly. Nothing is remembered, so the same calls at the same times are answered alike.
- *
- * Units: microseconds since the start for instants, calls for the ceiling.
- */
 
 #define LATENCY_MAX_US (INT64_C(3600) * 1000000)
 #define CEILING_MAX 1000000

@@ -31,8 +31,8 @@ typedef struct rn_behaviour {
 } rn_behaviour;
 
 /*
- * Readers of options as people write them. Each takes the whole text and returns 0, RATION_ERR_SYNTAX or RATION_ERR_RANGE;
- * `*out` is untouched on error.
+ * Readers of options as people write them. Each takes the whole text and returns 0, RATION_ERR_SYNTAX or
+ * RATION_ERR_RANGE; `*out` is untouched on error.
  */
 int rn_latency_parse(ration_text text, rn_latency *out);   /* "50ms", "50ms±20ms", "50ms+-20ms"; at most an hour */
 int rn_ceiling_parse(ration_text text, rn_ceiling *out);   /* "20..40/60s"; 1 to 1 000 000 calls, at least 1 ms */
@@ -48,7 +48,10 @@ bool rn_behaviour_fails(const rn_behaviour *behaviour, uint64_t ordinal, uint64_
 /* How many calls may be in flight `since_us` after the start; INT64_MAX: no ceiling. */
 int64_t rn_behaviour_ceiling(const rn_behaviour *behaviour, int64_t since_us);
 
-/* When the `ordinal`-th call of the other client comes, from 1, after the start; RATION_NEVER_US: there is no such client. */
+/*
+ * When the `ordinal`-th call of the other client comes, from 1, after the start; RATION_NEVER_US: there is no such
+ * client.
+ */
 int64_t rn_behaviour_external_at(const rn_behaviour *behaviour, int64_t ordinal);
 
 #endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The load: an open loop of calls. Their instants come from the schedule and never from the answers, as with real
+ * traffic: a slow or refusing server does not make its clients ask for less.
+ *
+ * One timer walks through the schedule. Each call that is on its way is one `load_call`, in place in an array as long
+ * as the schedule, so that a result has its call's index and nothing is allocated while it plays.
+ *
+ * Invariant: a call has an `up` exactly as long as its upstream may still call a handler.
+ */
 #include "simulate/load.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
-
-/*
- * The load: an open loop of calls. Their instants come from the schedule and never from the answers, as with real traffic: a
- * slow or refusing server does not make its clients ask for less.
- *
- * One timer walks through the schedule. Each call that is on its way is one `load_call`, in place in an array as long as the
- * schedule, so that a result has its call's index and nothing is allocated while it plays.
- *
- * Invariant: a call has an `up` exactly as long as its upstream may still call a handler.
- */
 
 #define TARGET_MAX 256
 #define FIELDS_MAX 5

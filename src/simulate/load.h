@@ -11,8 +11,8 @@
 #include "simulate/schedule.h"
 
 /*
- * A client that plays a schedule against a base URL, on the loop, over real connections: each call leaves at its instant,
- * whether or not those before it have been answered, and is made once.
+ * A client that plays a schedule against a base URL, on the loop, over real connections: each call leaves at its
+ * instant, whether or not those before it have been answered, and is made once.
  */
 typedef struct rn_load rn_load;
 

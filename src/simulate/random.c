@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "simulate/random.h"
-
 /*
  * A hash in place of a generator.
  *
- * A generator's answers depend on how often it was asked before, so that one more draw anywhere shifts all that follow. Here
- * each draw is a function of its name alone (seed, stream, index): the third call's latency is the same whether or not the
- * second had an error. The mixer is the finalizer of MurmurHash3 with the constants of David Stafford's "Mix13", which is
- * also what splitmix64 uses.
+ * A generator's answers depend on how often it was asked before, so that one more draw anywhere shifts all that
+ * follow. Here each draw is a function of its name alone (seed, stream, index): the third call's latency is the same
+ * whether or not the second had an error. The mixer is the finalizer of MurmurHash3 with the constants of David
+ * Stafford's "Mix13", which is also what splitmix64 uses.
  */
+#include "simulate/random.h"
 
 static uint64_t mix(uint64_t x)
 {

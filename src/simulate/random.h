@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
-/* Chance without state: draw `index` of `stream` under `seed` is the same number, whoever asks and in whatever order. */
+/*
+ * Chance without state: draw `index` of `stream` under `seed` is the same number, whoever asks and in whatever order.
+ */
 
 typedef enum rn_stream {
     RN_STREAM_LATENCY = 1,
@@ -16,7 +18,10 @@ typedef enum rn_stream {
 
 uint64_t rn_random(uint64_t seed, rn_stream stream, uint64_t index);
 
-/* A whole number from `low` to `high`, both included; `low` <= `high`, the span below 2^40 (then the bias is below 2^-24). */
+/*
+ * A whole number from `low` to `high`, both included; `low` <= `high`, the span below 2^40 (then the bias is below
+ * 2^-24).
+ */
 int64_t rn_random_between(uint64_t seed, rn_stream stream, uint64_t index, int64_t low, int64_t high);
 
 #endif

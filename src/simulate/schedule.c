@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A schedule of calls, the same for the same seed.
+ *
+ * A stream of n bursts cuts the span into n equal parts and puts one burst at a drawn instant of each, so that the
+ * load is uneven but no seed leaves a stream out for long. The calls of a burst leave at one instant.
+ *
+ * Invariant: calls are sorted by time, then stream, then number, whatever the sort of the C library does with ties.
+ */
 #include "simulate/schedule.h"
 
 #include <stdlib.h>
@@ -6,15 +14,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "simulate/random.h"
-
-/*
- * A schedule of calls, the same for the same seed.
- *
- * A stream of n bursts cuts the span into n equal parts and puts one burst at a drawn instant of each, so that the load is
- * uneven but no seed leaves a stream out for long. The calls of a burst leave at one instant.
- *
- * Invariant: calls are sorted by time, then stream, then number, whatever the sort of the C library does with ties.
- */
 
 #define SPAN_MIN_US 1000000
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Figures from results. Percentiles are by nearest rank: a wait that some call really had, never one between two.
+ *
+ * Invariant: sent = answered + rate_limited + failed, in all and for every tenant.
+ */
 #include "simulate/summary.h"
 
 #include <stdlib.h>
@@ -6,12 +11,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
-
-/*
- * Figures from results. Percentiles are by nearest rank: a wait that some call really had, never one between two.
- *
- * Invariant: sent = answered + rate_limited + failed, in all and for every tenant.
- */
 
 static int compare(const void *left, const void *right)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Quota fields, resets in every format and Retry-After, as a simulated provider writes them. */
 #include "simulate/answer.h"
 
 #include "support/check.h"

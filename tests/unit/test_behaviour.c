@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What `ration simulate` may be told, and that chance is even, bounded and the same for the same seed. */
 #include "simulate/behaviour.h"
 
 #include "simulate/random.h"

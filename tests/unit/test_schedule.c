@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Schedules drawn from a seed, percentiles, and what a load came to. */
 #include "simulate/schedule.h"
 
 #include "base/mem.h"
