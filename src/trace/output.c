@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JSON going out. Numbers are made by the exact builders of base, never by printf; no locale, no float.
+ *
+ * Invariant: `size <= capacity <= max`; `comma` is true exactly when the next name or element needs one before it.
+ */
+#include "trace/output.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#define CAPACITY_MIN 512u
+
+void rn_output_init(rn_output *out, const ration_allocator *mem, size_t max)
+{
+    *out = (rn_output){.mem = mem, .max = max};
+}
+
+void rn_output_fini(rn_output *out)
+{
+    rn_mem_free(out->mem, out->data);
+    out->data = NULL;
+    out->size = 0;
+    out->capacity = 0;
+}
+
+void rn_output_clear(rn_output *out)
+{
+    out->size = 0;
+    out->comma = false;
+    out->err = RATION_OK;
+}
+
+/* Room for `more` bytes; false, and `err`, if there is none. */
+static bool output_reserve(rn_output *out, size_t more)
+{
+    if (out->err != RATION_OK)
+        return false;
+    if (more <= out->capacity - out->size)
+        return true;
+    if (more > out->max - out->size) {
+        out->err = RATION_ERR_FULL;
+        return false;
+    }
+
+    const size_t doubled = out->capacity > out->max / 2 ? out->max : out->capacity * 2;
+    const size_t needed = out->size + more > CAPACITY_MIN ? out->size + more : CAPACITY_MIN;
+    const size_t capacity = doubled > needed ? doubled : needed;
+    char *const data = rn_mem_resize(out->mem, out->data, capacity, 1);
+
+    if (data == NULL) {
+        out->err = RATION_ERR_NOMEM;
+        return false;
+    }
+    out->data = data;
+    out->capacity = capacity;
+    return true;
+}
+
+static void output_bytes(rn_output *out, const char *data, size_t size)
+{
+    if (size == 0 || !output_reserve(out, size))
+        return;
+    memcpy(out->data + out->size, data, size);
+    out->size += size;
+}
+
+static void output_char(rn_output *out, char c)
+{
+    output_bytes(out, &c, 1);
+}
+
+void rn_output_raw(rn_output *out, ration_text bytes)
+{
+    output_bytes(out, bytes.data, bytes.size);
+}
+
+/* How many bytes at the front are plain: to be written as they are. */
+static size_t plain_run(ration_text text)
+{
+    size_t size = 0;
+
+    while (size < text.size) {
+        const unsigned char c = (unsigned char)text.data[size];
+
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+            break;
+        size++;
+    }
+    return size;
+}
+
+/* The size of the character beyond ASCII at the front; 0: it is not UTF-8. */
+static size_t utf8_run(ration_text text)
+{
+    for (size_t size = 2; size <= 4 && size <= text.size; size++) {
+        if (rn_text_is_utf8(rn_text_slice(text, 0, size)))
+            return size;
+    }
+    return 0;
+}
+
+static void output_escape(rn_output *out, unsigned char c)
+{
+    static const char named[] = "\"\\\b\f\n\r\t";
+    static const char names[] = "\"\\bfnrt";
+    static const char hex[] = "0123456789abcdef";
+    const char *const found = c != 0 ? strchr(named, c) : NULL;
+
+    if (found != NULL) {
+        const char escape[] = {'\\', names[found - named]};
+
+        output_bytes(out, escape, sizeof escape);
+    } else {
+        const char escape[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+        output_bytes(out, escape, sizeof escape);
+    }
+}
+
+static void output_quoted(rn_output *out, ration_text text)
+{
+    output_char(out, '"');
+    while (text.size > 0 && out->err == RATION_OK) {
+        size_t size = plain_run(text);
+
+        if (size == 0 && (unsigned char)text.data[0] >= 0x80)
+            size = utf8_run(text);
+        if (size > 0) {
+            output_bytes(out, text.data, size);
+        } else if ((unsigned char)text.data[0] >= 0x80) {
+            output_bytes(out, "\xef\xbf\xbd", 3);
+            size = 1;
+        } else {
+            output_escape(out, (unsigned char)text.data[0]);
+            size = 1;
+        }
+        text = rn_text_slice(text, size, text.size);
+    }
+    output_char(out, '"');
+}
+
+/* The comma and the name that stand before a value. */
+static void output_before(rn_output *out, const char *name)
+{
+    if (out->comma)
+        output_char(out, ',');
+    out->comma = true;
+    if (name == NULL)
+        return;
+    output_char(out, '"');
+    output_bytes(out, name, strlen(name));
+    output_bytes(out, "\":", 2);
+}
+
+void rn_output_element(rn_output *out, ration_text json)
+{
+    output_before(out, NULL);
+    output_bytes(out, json.data, json.size);
+}
+
+void rn_output_key(rn_output *out, ration_text name)
+{
+    output_before(out, NULL);
+    output_quoted(out, name);
+    output_char(out, ':');
+    out->comma = false;
+}
+
+void rn_output_open(rn_output *out, const char *name, char bracket)
+{
+    output_before(out, name);
+    output_char(out, bracket);
+    out->comma = false;
+}
+
+void rn_output_close(rn_output *out, char bracket)
+{
+    output_char(out, bracket);
+    out->comma = true;
+}
+
+void rn_output_newline(rn_output *out)
+{
+    output_char(out, '\n');
+    out->comma = false;
+}
+
+void rn_output_text(rn_output *out, const char *name, ration_text value)
+{
+    output_before(out, name);
+    output_quoted(out, value);
+}
+
+void rn_output_str(rn_output *out, const char *name, const char *value)
+{
+    rn_output_text(out, name, ration_text_of(value));
+}
+
+void rn_output_bool(rn_output *out, const char *name, bool value)
+{
+    output_before(out, name);
+    output_bytes(out, value ? "true" : "false", value ? 4 : 5);
+}
+
+static void output_number(rn_output *out, const char *name, int64_t value, void (*build)(rn_builder *b, int64_t value))
+{
+    char digits[40];
+    rn_builder b;
+
+    rn_builder_init(&b, digits, sizeof digits);
+    build(&b, value);
+    output_before(out, name);
+    output_bytes(out, digits, b.used);
+}
+
+void rn_output_int(rn_output *out, const char *name, int64_t value)
+{
+    output_number(out, name, value, rn_builder_int);
+}
+
+void rn_output_micro(rn_output *out, const char *name, int64_t micro)
+{
+    output_number(out, name, micro, rn_builder_micro);
+}
+
+void rn_output_ms(rn_output *out, const char *name, int64_t us)
+{
+    output_number(out, name, us, rn_builder_ms);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_TRACE_READER_H
+#define RN_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ration/engine.h>
+
+#include "base/arena.h"
+
+/*
+ * Lines of a trace to typed operations (specification, chapter 9). Strict: an unknown or missing member, one that
+ * occurs twice, a wrong type, a number with more places than count, time that runs back are faults with line, column
+ * and words.
+ */
+
+#define RN_TRACE_LINE_MAX ((size_t)16 << 20) /* bytes in a line */
+#define RN_TRACE_MEMBERS_MAX 64              /* of a line */
+#define RN_TRACE_PAIRS_MAX 4096              /* headers or variables of a request */
+
+typedef enum rn_trace_op {
+    RN_TRACE_BLANK = 0, /* an empty line */
+    RN_TRACE_OUTPUT,    /* a recorded decision, event or report: `text` */
+    RN_TRACE_CONFIG,
+    RN_TRACE_ACQUIRE,
+    RN_TRACE_OBSERVE,
+    RN_TRACE_RELEASE,
+    RN_TRACE_RENEW,
+    RN_TRACE_CANCEL,
+    RN_TRACE_ADVANCE,
+    RN_TRACE_STATS,
+    RN_TRACE_LIMITS,
+    RN_TRACE_LEASES,
+    RN_TRACE_OP_COUNT,
+} rn_trace_op;
+
+/* One line, understood. All texts are borrowed from the line or the reader, until its next line. */
+typedef struct rn_trace_line {
+    rn_trace_op op;
+    size_t number;    /* from 1 */
+    ration_time at;   /* of an operation */
+    ration_text id;   /* acquire, observe, release, renew, cancel */
+    size_t id_at;     /* the byte at which it stands */
+    ration_text text; /* the line itself, without its end */
+    ration_request request;
+    ration_response response;
+    ration_completion completion;
+    bool has_started_at; /* config */
+    ration_time started_at;
+} rn_trace_line;
+
+/* Where and what; `text` is printable UTF-8. */
+typedef struct rn_trace_fault {
+    size_t line;
+    size_t column; /* in characters, from 1 */
+    char text[240];
+} rn_trace_fault;
+
+typedef struct rn_trace_reader {
+    rn_arena arena; /* of the line */
+    size_t number;
+    bool started; /* an operation has been read */
+    ration_time newest;
+} rn_trace_reader;
+
+void rn_trace_reader_init(rn_trace_reader *reader, const ration_allocator *mem);
+void rn_trace_reader_fini(rn_trace_reader *reader);
+
+/*
+ * The next line, without its line feed.
+ *
+ * Errors     RATION_ERR_SYNTAX with `*fault` filled; RATION_ERR_NOMEM. `*out` is then not to be used.
+ */
+int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out, rn_trace_fault *fault);
+
+/* A fault at a byte of a line. */
+void rn_trace_fault_set(rn_trace_fault *fault, size_t number, ration_text line, size_t at, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* "acquire", "stats"; "" for what is no operation. */
+const char *rn_trace_op_name(rn_trace_op op);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_TRACE_WRITER_H
+#define RN_TRACE_WRITER_H
+
+#include <stdbool.h>
+
+#include <ration/engine.h>
+
+#include "trace/output.h"
+
+/*
+ * Calls, decisions, events and reports as lines of a trace (specification, chapter 9), in the order of members that its
+ * examples have. Each function writes one whole line. What is not known is absent.
+ */
+
+/*
+ * Leases have numbers, traces have ids. `name` gives the id of a lease, an absent text for one that it does not
+ * know.
+ */
+typedef struct rn_trace_names {
+    void *ctx;
+    ration_text (*name)(void *ctx, ration_lease lease);
+} rn_trace_names;
+
+/* Out: what an engine answered. */
+void rn_trace_write_decision(rn_output *out, ration_time at, ration_text id, const ration_decision *decision,
+                             const rn_trace_names *names);
+/* "released", "unknown" ... as the answer to `op`. */
+void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ration_text id, const char *result);
+/* Granted, refused, lost; nothing for an event that has no line (a penalty). */
+void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *event, const rn_trace_names *names);
+
+/* Out: a report. Give `reporter` to the engine between begin and end. */
+typedef struct rn_trace_report {
+    rn_output *out;
+    ration_report_kind kind;
+    const rn_trace_names *names;
+    ration_reporter reporter;
+} rn_trace_report;
+
+void rn_trace_report_begin(rn_trace_report *report, rn_output *out, ration_time at, ration_report_kind kind,
+                           const rn_trace_names *names);
+void rn_trace_report_end(rn_trace_report *report);
+
+/* In: calls, as a recorder writes them. */
+
+/* Whether a response's header may stand in a recording; a NULL function: all may. */
+typedef struct rn_trace_filter {
+    void *ctx;
+    bool (*keep)(void *ctx, ration_text header);
+    bool body;
+} rn_trace_filter;
+
+void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request);
+void rn_trace_write_observe(rn_output *out, ration_time at, ration_text id, const ration_response *response,
+                            const rn_trace_filter *filter);
+void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, const ration_completion *completion);
+/* renew, cancel; without an id: advance. */
+void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id);
+/* `json`: the config as an object, from rn_config_json. */
+void rn_trace_write_config(rn_output *out, ration_time started_at, ration_text json);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as a trace: first as JSON, with jansson as the judge of what is valid and what it means; then as the
+ * lines of a trace, where nothing may crash, hang or leak whatever they say.
+ *
+ * jansson refuses numbers that do not fit its types and names with a NUL, and nests deeper than we do: there the two may
+ * differ. It overlooks a NUL between values, too.
+ */
+#include <jansson.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/canonical.h"
+#include "trace/json.h"
+#include "trace/reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+static const size_t flags = JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL;
+
+/* jansson and we find the same valid. */
+static void validity(ration_text text, const json_t *judged, const json_error_t *error)
+{
+    rn_json json;
+    rn_json_value value;
+
+    rn_json_init(&json, text);
+
+    const bool good = rn_json_value_next(&json, &value) && rn_json_end(&json);
+    const bool deep = !good && strcmp(json.fault, "nested too deeply") == 0;
+    const enum json_error_code code = judged == NULL ? json_error_code(error) : json_error_unknown;
+    const bool beyond = code == json_error_numeric_overflow || code == json_error_null_byte_in_key;
+
+    MUST(good == (json.fault == NULL));
+    MUST(json.fault_at <= text.size);
+    if (!deep && !beyond && (good || memchr(text.data, 0, text.size) == NULL))
+        MUST(good == (judged != NULL));
+}
+
+/* Our one form of a value means to jansson what the value means. */
+static void meaning(ration_text text, json_t *judged)
+{
+    json_error_t error;
+    rn_output out;
+
+    rn_output_init(&out, rn_mem_default(), SIZE_MAX / 2);
+    if (rn_trace_canonical(text, rn_mem_default(), &out) == RATION_OK) {
+        json_t *const again = json_loadb(out.data, out.size, flags, &error);
+
+        MUST(again != NULL);
+        if (json_is_object(judged))
+            (void)json_object_del(judged, "explanation");
+        MUST(json_equal(judged, again));
+        json_decref(again);
+    }
+    rn_output_fini(&out);
+}
+
+static void lines(ration_text text)
+{
+    rn_trace_reader reader;
+    rn_trace_line line;
+    rn_trace_fault fault;
+
+    rn_trace_reader_init(&reader, rn_mem_default());
+    while (text.size > 0) {
+        const char *const end = memchr(text.data, '\n', text.size);
+        const size_t used = end != NULL ? (size_t)(end - text.data) : text.size;
+        const int err = rn_trace_read(&reader, (ration_text){text.data, used}, &line, &fault);
+
+        if (err == RATION_ERR_SYNTAX)
+            MUST(fault.line == reader.number && fault.column >= 1 && fault.text[0] != '\0');
+        text.data += end != NULL ? used + 1 : used;
+        text.size -= end != NULL ? used + 1 : used;
+    }
+    rn_trace_reader_fini(&reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const ration_text text = {(const char *)data, size};
+    json_error_t error;
+    json_t *const judged = json_loadb(text.data, size, flags | JSON_REJECT_DUPLICATES, &error);
+
+    if (judged != NULL || json_error_code(&error) != json_error_duplicate_key)
+        validity(text, judged, &error);
+    if (judged != NULL)
+        meaning(text, judged);
+    json_decref(judged);
+    lines(text);
+    return 0;
+}
