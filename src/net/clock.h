@@ -14,13 +14,14 @@
  * until both agree; a forward difference of up to 2 s by running at most 0.05 % faster. Instants never run back.
  */
 typedef struct rn_clock {
-    int64_t offset_us;      /* ours = boot + offset */
-    int64_t boot_us;        /* the last sample of CLOCK_BOOTTIME */
-    int64_t wall_boot_us;   /* when the wall clock was last looked at */
-    int64_t behind_us;      /* wall - ours after the last sample: what is still to be followed */
-    ration_time now;        /* the last instant given out */
-    uint64_t forward_steps; /* wall steps followed at once */
-    uint64_t backward_steps;
+    int64_t offset_us;       /* ours = boot + offset */
+    int64_t boot_us;         /* the last sample of CLOCK_BOOTTIME */
+    int64_t behind_us;       /* wall - ours after the last sample: what is still to be followed */
+    int64_t credit_us;       /* time that has passed and was not yet used for following */
+    int64_t looked_us;       /* when, by CLOCK_BOOTTIME, the wall clock was last looked at */
+    ration_time now;         /* the last instant given out */
+    uint64_t steps_forward;  /* wall steps followed at once */
+    uint64_t steps_backward; /* wall steps followed by running slower */
 } rn_clock;
 
 /** Anchor the clock to a first pair of samples. A wall clock before 1970 or beyond RATION_TIME_MAX_US is clamped. */

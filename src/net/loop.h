@@ -62,7 +62,7 @@ void rn_timer_stop(rn_timer *timer);
 typedef struct rn_deferred {
     TAILQ_ENTRY(rn_deferred) link;
     void (*fn)(struct rn_deferred *work);
-    bool due;
+    int due; /* private: in which list it is */
 } rn_deferred;
 
 /** Run `work->fn` at the end of this turn; once, however often it is asked for. Borrowed until it has run. */
