@@ -35,19 +35,24 @@ static rn_zone *zone_read(const char *path)
     return rn_zone_new(rn_mem_default(), bytes, size, &zone) == RATION_OK ? zone : NULL;
 }
 
-static void answer_window(const rn_zone *zone, const char *question)
+static void answer_window(const rn_zone *zone, char *question)
 {
-    rn_calendar calendar = {.zone = zone};
-    int period = 0;
-    int64_t at_s = 0;
+    int64_t numbers[5] = {0};
     ration_time start = {0};
     ration_time end = {0};
 
-    if (sscanf(question, "%d %" SCNd32 " %" SCNd32 " %" SCNd32 " %" SCNd64, &period, &calendar.reset_minute,
-               &calendar.week_start, &calendar.month_day, &at_s) != 5)
-        return;
-    calendar.period = (ration_period)period;
-    rn_calendar_window(&calendar, ration_time_of(at_s * SECOND_US), &start, &end);
+    for (size_t i = 0; i < 5; i++)
+        numbers[i] = strtoll(question, &question, 10);
+
+    const rn_calendar calendar = {
+        .period = (ration_period)numbers[0],
+        .reset_minute = (int32_t)numbers[1],
+        .week_start = (int32_t)numbers[2],
+        .month_day = (int32_t)numbers[3],
+        .zone = zone,
+    };
+
+    rn_calendar_window(&calendar, ration_time_of(numbers[4] * SECOND_US), &start, &end);
     (void)printf("%" PRId64 " %" PRId64 "\n", start.us / SECOND_US, end.us / SECOND_US);
 }
 

@@ -129,7 +129,8 @@ def questions(oracle, data, chance):
     def window(period, at):
         reset, week, month_day = 0, 0, 1
         if period >= DAY:
-            reset, week, month_day = chance.choice((0, 0, 90, 150, chance.randrange(1440))), chance.randrange(7), chance.randint(1, 31)
+            reset = chance.choice((0, 0, 90, 150, chance.randrange(1440)))
+            week, month_day = chance.randrange(7), chance.randint(1, 31)
         start, end = oracle.window(period, reset, week, month_day, at)
         return f"window {period} {reset} {week} {month_day} {at}", f"{start} {end}"
 
@@ -163,7 +164,8 @@ def main():
     for i in wrong[:FAILURES_SHOWN]:
         answer = got[i] if i < len(got) else "nothing"
         print(f"# {names[i]}: {asked[i]}: got {answer}, want {wanted[i]}")
-    print(f"{'not ok' if wrong else 'ok'} 1 - {len(asked)} answers for {len(set(names))} zones, {len(wrong)} wrong, seed {seed}")
+    verdict = "not ok" if wrong else "ok"
+    print(f"{verdict} 1 - {len(asked)} answers for {len(set(names))} zones, {len(wrong)} wrong, seed {seed}")
     return 1 if wrong or len(got) != len(asked) else 0
 
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_TZIF_H
 #define TESTS_SUPPORT_TZIF_H
 
-/* Writes TZif files into memory, so that a test says in one line what its zone does and needs no file of the machine. */
+/* TZif files in memory, so that a test says in one line what its zone does and needs no file of the machine. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static inline void tzif_put(tzif *file, uint64_t value, size_t width)
         file->bytes[file->size++] = (unsigned char)(value >> (8 * (i - 1)));
 }
 
-/* One header and table with times of `width` bytes. The first step is what holds before all others; its `at` is not used. */
+/* One header and table with times of `width` bytes. The first step holds before all others; its `at` is not used. */
 static inline void tzif_table(tzif *file, char version, size_t width, const tzif_step *steps, size_t count)
 {
     memcpy(file->bytes + file->size, "TZif", 4);

@@ -7,7 +7,7 @@
 #include "core/window.h"
 
 #define S INT64_C(1000000)
-#define H 3600
+#define H INT64_C(3600)
 #define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
 #define PARIS "CET-1CEST,M3.5.0,M10.5.0/3"
 #define LORD_HOWE "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"
@@ -21,7 +21,7 @@ static ration_time instant(utc t)
 {
     const int64_t days = rn_civil_to_days(t.year, t.month, t.day);
 
-    return ration_time_of((days * 86400 + t.hour * H + t.minute * 60 + t.second) * S);
+    return ration_time_of((days * 86400 + t.hour * H + t.minute * INT64_C(60) + t.second) * S);
 }
 
 typedef struct row {
@@ -67,9 +67,9 @@ static rn_zone *zone_of(const char *rule)
 }
 
 /* One offset until an instant, another from then on. */
-static rn_zone *zone_turning(utc at, int32_t before, int32_t after)
+static rn_zone *zone_turning(utc at, int64_t before, int64_t after)
 {
-    const tzif_step steps[] = {{0, before}, {instant(at).us / S, after}};
+    const tzif_step steps[] = {{0, (int32_t)before}, {instant(at).us / S, (int32_t)after}};
     tzif file;
 
     tzif_write(&file, steps, 2, "");
