@@ -234,6 +234,16 @@ static void report_lease(void *ctx, const ration_lease_report *lease)
     rn_output_close(out, '}');
 }
 
+void rn_trace_report_init(rn_trace_report *report, rn_output *out, ration_report_kind kind, const rn_trace_names *names)
+{
+    *report = (rn_trace_report){
+        .out = out,
+        .kind = kind,
+        .names = names,
+        .reporter = {report, report_counter, report_penalty, report_lease},
+    };
+}
+
 void rn_trace_report_begin(rn_trace_report *report, rn_output *out, ration_time at, ration_report_kind kind,
                            const rn_trace_names *names)
 {
@@ -243,12 +253,7 @@ void rn_trace_report_begin(rn_trace_report *report, rn_output *out, ration_time 
         [RATION_REPORT_LEASES] = "leases",
     };
 
-    *report = (rn_trace_report){
-        .out = out,
-        .kind = kind,
-        .names = names,
-        .reporter = {report, report_counter, report_penalty, report_lease},
-    };
+    rn_trace_report_init(report, out, kind, names);
     op_open(out, at, ops[kind], (ration_text){NULL, 0});
     rn_output_open(out, "result", '{');
     rn_output_open(out, kind == RATION_REPORT_LEASES ? "leases" : "limits", '[');

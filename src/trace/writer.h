@@ -38,6 +38,9 @@ typedef struct rn_trace_report {
     ration_reporter reporter;
 } rn_trace_report;
 
+/* Only the rows: whoever calls opens and closes the array around them. */
+void rn_trace_report_init(rn_trace_report *report, rn_output *out, ration_report_kind kind,
+                          const rn_trace_names *names);
 void rn_trace_report_begin(rn_trace_report *report, rn_output *out, ration_time at, ration_report_kind kind,
                            const rn_trace_names *names);
 void rn_trace_report_end(rn_trace_report *report);

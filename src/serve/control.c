@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control port: one table of pages, each a function from a snapshot to bytes.
+ *
+ * Pages are small and whole, so there is no state beside the server's: a request is answered inside its own callback.
+ * Where `settings.token` is set it is asked for, but not by the probes: a supervisor that asks "are you well?" has no
+ * secrets.
+ */
+#include "serve/control.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "serve/refusal.h"
+#include "serve/status.h"
+#include "serve/token.h"
+
+struct rn_control {
+    rn_loop *loop;
+    rn_decider *decider;
+    rn_gateway *gateway;
+    const ration_config *config;
+    const rn_recording *recording;
+    rn_server *server;
+    ration_time started_at;
+};
+
+static void snapshot_take(rn_control *control, rn_snapshot *out)
+{
+    const rn_clock *clock = rn_loop_clock(control->loop);
+
+    *out = (rn_snapshot){.now = rn_loop_now(control->loop),
+                         .started_at = control->started_at,
+                         .gateway = *rn_gateway_counts(control->gateway),
+                         .clock_forward = clock->steps_forward,
+                         .clock_backward = clock->steps_backward,
+                         .draining = rn_gateway_draining(control->gateway)};
+    control->decider->ops->totals(control->decider, &out->totals);
+    rn_gateway_upstream_stats(control->gateway, &out->upstream);
+    out->connections = rn_gateway_connections(control->gateway, &out->turned_away);
+    for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
+        out->exchanges[i] = rn_gateway_in_state(control->gateway, (rn_exchange_state)i);
+}
+
+/* ---- pages: each writes its body and returns the status */
+
+static int page_health(rn_control *control, rn_output *out)
+{
+    (void)control;
+    rn_output_raw(out, ration_text_of("ok\n"));
+    return 200;
+}
+
+static int page_ready(rn_control *control, rn_output *out)
+{
+    const bool draining = rn_gateway_draining(control->gateway);
+
+    rn_output_raw(out, ration_text_of(draining ? "draining\n" : "ready\n"));
+    return draining ? 503 : 200;
+}
+
+static int page_metrics(rn_control *control, rn_output *out)
+{
+    rn_snapshot snapshot;
+
+    snapshot_take(control, &snapshot);
+    rn_metrics_write(&snapshot, out);
+    return 200;
+}
+
+static int page_status(rn_control *control, rn_output *out)
+{
+    rn_snapshot snapshot;
+
+    snapshot_take(control, &snapshot);
+    const int err = rn_status_write(&snapshot, control->decider, control->recording, out);
+    rn_gateway_touch(control->gateway);
+    return err == RATION_OK ? 200 : 503;
+}
+
+static const struct page {
+    const char *path;
+    const char *type;
+    bool open; /* without a token */
+    int (*write)(rn_control *control, rn_output *out);
+} pages[] = {
+    {"/healthz", "text/plain; charset=utf-8", true, page_health},
+    {"/readyz", "text/plain; charset=utf-8", true, page_ready},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", false, page_metrics},
+    {"/v1/status", "application/json", false, page_status},
+};
+
+static const struct page *page_find(ration_text target)
+{
+    size_t end = 0;
+
+    while (end < target.size && target.data[end] != '?')
+        end++;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (rn_text_is(rn_text_slice(target, 0, end), pages[i].path))
+            return &pages[i];
+    return NULL;
+}
+
+/* ---- answers */
+
+static void reply(rn_inbound *in, int status, const char *type, const rn_http_field *extra, const rn_output *body)
+{
+    const rn_http_field fields[] = {
+        {ration_text_of("Content-Type"), ration_text_of(type)},
+        {ration_text_of("Cache-Control"), ration_text_of("no-store")},
+        extra != NULL ? *extra : (rn_http_field){{NULL, 0}, {NULL, 0}},
+    };
+    const rn_response response = {.status = status, .fields = {fields, extra != NULL ? 3 : 2}};
+
+    if (body->err != RATION_OK || rn_inbound_respond(in, &response, (ration_text){body->data, body->size}) != RATION_OK)
+        rn_inbound_abort(in);
+}
+
+static void reply_problem(rn_inbound *in, const rn_problem *problem, const rn_http_field *extra)
+{
+    rn_output body;
+
+    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
+    rn_problem_write(&body, problem);
+    reply(in, problem->status, RN_PROBLEM_TYPE, extra, &body);
+    rn_output_fini(&body);
+}
+
+/* `Authorization: Bearer TOKEN`; the scheme in any case. */
+static bool authorized(const rn_control *control, const rn_http_head *head)
+{
+    const char *token = rn_config_settings(control->config)->token;
+    const ration_text given = rn_http_find(head->fields, "Authorization");
+
+    if (token == NULL)
+        return true;
+    return given.size > 7 && rn_text_is_nocase(rn_text_slice(given, 0, 7), "Bearer ") &&
+           rn_token_matches(rn_text_trim(rn_text_slice(given, 7, given.size)), token);
+}
+
+static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
+{
+    static const rn_problem unknown = {.status = 404,
+                                       .name = "not_found",
+                                       .title = "No such page",
+                                       .detail = {"the control port has /healthz /readyz /metrics /v1/status", 57},
+                                       .waited_us = RATION_UNSET};
+    static const rn_problem method = {.status = 405,
+                                      .name = "method_not_allowed",
+                                      .title = "Method not allowed",
+                                      .detail = {"this page answers GET and HEAD", 30},
+                                      .waited_us = RATION_UNSET};
+    static const rn_problem closed = {.status = 401,
+                                      .name = "unauthorized",
+                                      .title = "A token is needed",
+                                      .detail = {"send Authorization: Bearer TOKEN", 32},
+                                      .waited_us = RATION_UNSET};
+    const rn_http_field allow = {ration_text_of("Allow"), ration_text_of("GET, HEAD")};
+    const rn_http_field challenge = {ration_text_of("WWW-Authenticate"), ration_text_of("Bearer")};
+    const struct page *page = page_find(head->target);
+    rn_control *control = user;
+    rn_output body;
+
+    if ((page == NULL || !page->open) && !authorized(control, head)) {
+        reply_problem(in, &closed, &challenge);
+    } else if (page == NULL) {
+        reply_problem(in, &unknown, NULL);
+    } else if (!rn_text_is(head->method, "GET") && !rn_text_is(head->method, "HEAD")) {
+        reply_problem(in, &method, &allow);
+    } else {
+        rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+        const int status = page->write(control, &body);
+        reply(in, status, page->type, NULL, &body);
+        rn_output_fini(&body);
+    }
+}
+
+static void on_gone(void *user, rn_inbound *in, rn_gone why)
+{
+    (void)user;
+    (void)in;
+    (void)why;
+}
+
+int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_error *error)
+{
+    static const rn_server_handlers handlers = {.on_request = on_request, .on_gone = on_gone};
+    const rn_address *address = &rn_config_settings(options->config)->control;
+    const rn_server_options server = {
+        .host = address->host, .port = address->port, .path = address->path, .max_connections = 1024};
+    rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);
+
+    if (control == NULL)
+        return RATION_ERR_NOMEM;
+    control->loop = options->loop;
+    control->decider = options->decider;
+    control->gateway = options->gateway;
+    control->config = options->config;
+    control->recording = options->recording;
+    control->started_at = rn_loop_now(options->loop);
+    const int err = rn_server_new(options->loop, &server, &handlers, control, &control->server, error);
+    if (err != RATION_OK) {
+        rn_control_free(control);
+        return err;
+    }
+    *out = control;
+    return RATION_OK;
+}
+
+uint16_t rn_control_port(const rn_control *control)
+{
+    return rn_server_port(control->server);
+}
+
+void rn_control_free(rn_control *control)
+{
+    if (control == NULL)
+        return;
+    rn_server_free(control->server);
+    rn_mem_free(rn_mem_default(), control);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_CONTROL_H
+#define RN_SERVE_CONTROL_H
+
+#include "serve/gateway.h"
+#include "serve/recording.h"
+
+/* The control port: health, metrics, status. Chapter 7, "Operations". */
+typedef struct rn_control rn_control;
+
+/* Everything is borrowed for the control port's life. */
+typedef struct rn_control_options {
+    rn_loop *loop;
+    rn_decider *decider;
+    rn_gateway *gateway;
+    const ration_config *config;
+    const rn_recording *recording; /* NULL: nothing is recorded */
+} rn_control_options;
+
+/* RATION_ERR_NOMEM; RATION_ERR_IO with `*error` filled. */
+int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_error *error);
+/* The bound TCP port; 0 on a Unix socket. */
+uint16_t rn_control_port(const rn_control *control);
+/* Breaks what still runs. NULL is fine. */
+void rn_control_free(rn_control *control);
+
+#endif

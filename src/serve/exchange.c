@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call's life: from the head of a request to the end of its response.
+ *
+ * What a call holds follows from its state: nothing in OPEN, a waiter in WAITING, a lease and perhaps an upstream in
+ * SENDING, LOOKING and RESPONDING. Whatever ends it (an answer, a client that leaves, a broken provider, a refusal, a
+ * shutdown) ends it through `rn_exchange_end`, so no path can forget a lease, a waiter or a body.
+ *
+ * A client may leave in the same turn in which its waiter is granted: the cancel then comes too late, and the event
+ * with this exchange in it is on its way. LEAVING keeps the memory until that event has been taken.
+ *
+ * Invariants: in exactly one list of the gateway; `in` and `up` are NULL as soon as net has declared them dead; a lease
+ * is released exactly once.
+ */
+#include "serve/exchange.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "serve/token.h"
+
+#define NAME_BYTES 48
+#define STAMP_BYTES 96
+#define SEEN_MAX_BYTES (1024 * 1024)
+
+static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "waiting",    "sending",
+                                                            "looking", "responding", "leaving"};
+
+const char *rn_exchange_state_name(rn_exchange_state state)
+{
+    return state_names[state];
+}
+
+void rn_exchange_enter(rn_exchange *x, rn_exchange_state state)
+{
+    rn_gateway *gw = x->gateway;
+
+    TAILQ_REMOVE(&gw->states[x->state], x, link);
+    gw->state_sizes[x->state]--;
+    x->state = state;
+    TAILQ_INSERT_TAIL(&gw->states[state], x, link);
+    gw->state_sizes[state]++;
+}
+
+static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
+{
+    rn_exchange *x = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x);
+
+    if (x == NULL)
+        return NULL;
+    rn_output_init(&x->seen, rn_mem_default(), SEEN_MAX_BYTES);
+    x->gateway = gw;
+    x->in = in;
+    x->id = gw->counts.requests;
+    x->waited_us = RATION_UNSET;
+    rn_inbound_set_user(in, x);
+    TAILQ_INSERT_TAIL(&gw->states[RN_EXCHANGE_OPEN], x, link);
+    gw->state_sizes[RN_EXCHANGE_OPEN]++;
+    return x;
+}
+
+static void exchange_free(rn_exchange *x)
+{
+    TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
+    x->gateway->state_sizes[x->state]--;
+    rn_output_fini(&x->seen);
+    rn_mem_free(rn_mem_default(), x);
+}
+
+static void exchange_release(rn_exchange *x, ration_outcome outcome)
+{
+    rn_decider *d = x->gateway->decider;
+    const ration_completion completion = {.outcome = outcome, .cost = RATION_UNSET};
+
+    if (d->ops->release(d, rn_loop_now(x->gateway->loop), x->lease, &completion) != RATION_OK)
+        x->gateway->counts.errors++;
+}
+
+void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
+{
+    rn_gateway *gw = x->gateway;
+    rn_decider *d = gw->decider;
+
+    if (x->in != NULL)
+        rn_inbound_abort(x->in);
+    if (x->up != NULL)
+        rn_upstream_abort(x->up);
+    x->in = NULL;
+    x->up = NULL;
+
+    if (x->state == RN_EXCHANGE_WAITING) {
+        const int err = d->ops->cancel(d, rn_loop_now(gw->loop), x->lease);
+        rn_gateway_touch(gw);
+        if (err != RATION_OK) {
+            rn_exchange_enter(x, RN_EXCHANGE_LEAVING);
+            return;
+        }
+    } else if (x->lease.generation != 0) {
+        exchange_release(x, outcome);
+        rn_gateway_touch(gw);
+    }
+    exchange_free(x);
+}
+
+/* ---- what the client gets to hear */
+
+ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, buffer, size);
+    rn_builder_str(&b, x->gateway->run_id);
+    rn_builder_char(&b, '-');
+    rn_builder_int(&b, (int64_t)x->id);
+    return (ration_text){b.data, b.used};
+}
+
+static void field_add(rn_http_field *fields, size_t *count, const char *name, ration_text value)
+{
+    fields[(*count)++] = (rn_http_field){ration_text_of(name), value};
+}
+
+size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size)
+{
+    const ration_text name = rn_exchange_name(x, buffer, size);
+    size_t count = 0;
+    rn_builder b;
+
+    field_add(fields, &count, "Ration-Request-Id", name);
+    if (x->waited_us == RATION_UNSET)
+        return count;
+    rn_builder_init(&b, buffer + name.size + 1, size - name.size - 1);
+    rn_builder_ms(&b, x->waited_us);
+    field_add(fields, &count, "Ration-Waited", (ration_text){b.data, b.used});
+    return count;
+}
+
+/* The fields of a problem response, and its status. */
+static rn_response problem_response(const rn_exchange *x, const rn_problem *problem, rn_http_field *fields, char *stamp,
+                                    char *after)
+{
+    const ration_decision *d = problem->decision;
+    size_t count = rn_exchange_stamp(x, fields, stamp, STAMP_BYTES);
+
+    field_add(fields, &count, "Content-Type", ration_text_of(RN_PROBLEM_TYPE));
+    field_add(fields, &count, "Cache-Control", ration_text_of("no-store"));
+    if (d != NULL) {
+        const int64_t seconds = rn_refusal_retry_after(d, rn_loop_now(x->gateway->loop));
+        rn_builder b;
+
+        field_add(fields, &count, "Ration-Refused", ration_text_of(ration_reason_name(d->reason)));
+        rn_builder_init(&b, after, NAME_BYTES);
+        rn_builder_int(&b, seconds);
+        if (seconds > 0)
+            field_add(fields, &count, "Retry-After", (ration_text){b.data, b.used});
+    }
+    return (rn_response){.status = d != NULL ? rn_refusal_status(d->reason) : problem->status,
+                         .fields = {fields, count}};
+}
+
+void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
+{
+    char name[NAME_BYTES], stamp[STAMP_BYTES], after[NAME_BYTES];
+    rn_http_field fields[8];
+    rn_problem full = *problem;
+    rn_output body;
+
+    if (x->in == NULL)
+        return;
+    if (rn_inbound_started(x->in)) {
+        rn_inbound_abort(x->in);
+        x->in = NULL;
+        return;
+    }
+    full.request_id = rn_exchange_name(x, name, sizeof name);
+    if (x->to != NULL)
+        full.account = ration_text_of(x->to->account->name);
+    full.waited_us = x->waited_us;
+
+    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
+    rn_problem_write(&body, &full);
+    const rn_response response = problem_response(x, &full, fields, stamp, after);
+    if (body.err != RATION_OK || rn_inbound_respond(x->in, &response, (ration_text){body.data, body.size}) != RATION_OK)
+        rn_inbound_abort(x->in);
+    else
+        x->gateway->counts.responses[response.status / 100]++;
+    x->in = NULL;
+    rn_output_fini(&body);
+}
+
+/* ---- refusals */
+
+/* Tell the client and the operator, and end. `detail` absent: the decision's explanation. */
+static void exchange_refuse(rn_exchange *x, const ration_decision *decision, ration_text detail)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_problem problem = {.decision = decision, .detail = detail};
+
+    rn_log_gated(gw->log, &gw->refusal_gates[decision->reason], rn_loop_now(gw->loop), "warn", "refused", "reason",
+                 ration_reason_name(decision->reason), "account", x->to != NULL ? x->to->account->name : NULL, "limit",
+                 decision->limit, NULL);
+    rn_exchange_fail(x, &problem);
+    rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+}
+
+/* A refusal that needs no decider. */
+static void exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail)
+{
+    const ration_decision decision = rn_refusal_of(reason, rn_loop_now(x->gateway->loop));
+
+    x->gateway->counts.refusals[reason]++;
+    exchange_refuse(x, &decision, ration_text_of(detail));
+}
+
+/* A request that cannot be carried out whatever the limits are. */
+static void exchange_reject(rn_exchange *x, int status, const char *title, const char *detail, ration_text field)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_problem problem = {.status = status,
+                                .name = status == 501 ? "not_implemented" : "bad_request",
+                                .title = title,
+                                .detail = ration_text_of(detail),
+                                .field = field};
+
+    gw->counts.malformed++;
+    rn_log_gated(gw->log, &gw->malformed_gate, rn_loop_now(gw->loop), "warn", "rejected", "title", title, "detail",
+                 detail, NULL);
+    rn_exchange_fail(x, &problem);
+    rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+}
+
+/* Something of ours failed: no memory, or an error code where none was expected. */
+static void exchange_error(rn_exchange *x, int err)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_problem problem = {.status = 503,
+                                .name = "internal",
+                                .title = "The gateway could not carry out the request",
+                                .detail = ration_text_of(ration_err_text(err))};
+
+    gw->counts.errors++;
+    rn_log_gated(gw->log, &gw->error_gate, rn_loop_now(gw->loop), "error", "cannot carry out a request", "error",
+                 ration_err_text(err), NULL);
+    rn_exchange_fail(x, &problem);
+    rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+}
+
+void rn_exchange_unsent(rn_exchange *x, int err)
+{
+    if (err == RATION_ERR_INVALID)
+        exchange_reject(x, 400, "Request cannot be passed on", "a method, target or field is outside HTTP/1.1",
+                        (ration_text){NULL, 0});
+    else
+        exchange_error(x, err);
+}
+
+void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words)
+{
+    rn_gateway *gw = x->gateway;
+    static const char *const titles[RN_FAULT_KINDS] = {
+        [RN_UPSTREAM_CONNECT] = "The provider cannot be reached",
+        [RN_UPSTREAM_TLS] = "No secure connection to the provider",
+        [RN_UPSTREAM_TIMEOUT] = "The provider took too long",
+        [RN_UPSTREAM_BROKEN] = "The provider's answer broke off or is no HTTP",
+    };
+    const rn_problem problem = {.status = fault == RN_UPSTREAM_TIMEOUT ? 504 : 502,
+                                .name = rn_upstream_fault_name(fault),
+                                .title = titles[fault],
+                                .detail = ration_text_of(words)};
+
+    gw->counts.faults[fault]++;
+    rn_log_gated(gw->log, &gw->fault_gates[fault], rn_loop_now(gw->loop), "warn", "upstream fault", "kind",
+                 rn_upstream_fault_name(fault), "account", x->to->account->name, "words", words, NULL);
+    rn_exchange_fail(x, &problem);
+    rn_exchange_end(x, RATION_OUTCOME_FAILURE);
+}
+
+/* ---- from the head to the decider */
+
+/* The parts of a request that concern ration. False: it was rejected, and the exchange is over. */
+static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *route, rn_directives *directives)
+{
+    rn_gateway *gw = x->gateway;
+    const ration_text no_field = {NULL, 0};
+    rn_directive_fault fault;
+    char detail[160];
+    rn_builder b;
+
+    if (rn_text_is(head->method, "CONNECT") || rn_text_is(head->method, "TRACE")) {
+        exchange_reject(x, 501, "Method not supported", "the gateway is no proxy: it does not tunnel or trace",
+                        no_field);
+        return false;
+    }
+    if (head->upgrade.data != NULL) {
+        exchange_reject(x, 501, "Upgrade not supported", "the gateway speaks HTTP/1.1 only", ration_text_of("Upgrade"));
+        return false;
+    }
+    if (rn_route_parse(head->target, route) != RATION_OK) {
+        exchange_reject(x, 400, "Malformed target", "the target must be /ACCOUNT/PATH; the gateway is no forward proxy",
+                        no_field);
+        return false;
+    }
+    if (rn_gateway_reserve(gw, head->fields.count) != RATION_OK) {
+        exchange_error(x, RATION_ERR_NOMEM);
+        return false;
+    }
+    for (size_t i = 0; i < head->fields.count; i++)
+        gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
+    if (rn_directives_read(gw->headers, head->fields.count, directives, &fault) == RATION_OK)
+        return true;
+
+    rn_builder_init(&b, detail, sizeof detail);
+    rn_builder_text(&b, rn_text_slice(fault.field, 0, 64));
+    rn_builder_str(&b, " must be ");
+    rn_builder_str(&b, fault.want);
+    exchange_reject(x, 400, "Malformed request field", detail, fault.field);
+    return false;
+}
+
+static void exchange_granted(rn_exchange *x, ration_lease lease, int64_t waited_us)
+{
+    x->lease = lease;
+    x->waited_us = waited_us;
+    rn_histogram_add(&x->gateway->counts.wait, waited_us);
+    rn_exchange_send(x);
+}
+
+static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_route *route,
+                            const rn_directives *directives)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_settings *settings = rn_config_settings(gw->config);
+    const ration_request request = {
+        .account = ration_text_of(x->to->account->name),
+        .method = head->method,
+        .path = route->path,
+        .tenant = directives->tenant,
+        .class_name = directives->class_name,
+        .priority = directives->priority,
+        .retry = directives->retry,
+        .cost = directives->cost,
+        .hold_us = directives->hold_us,
+        .wait_us = directives->wait_us != RATION_UNSET ? directives->wait_us : settings->wait_us,
+        .ttl_us = RATION_UNSET,
+        .user = x,
+    };
+    ration_decision decision;
+
+    const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
+    rn_gateway_touch(gw);
+    if (err != RATION_OK) {
+        exchange_error(x, err);
+        return;
+    }
+    switch (decision.result) {
+    case RATION_GRANTED:
+        exchange_granted(x, decision.lease, 0);
+        return;
+    case RATION_QUEUED:
+    case RATION_PENDING:
+        x->lease = decision.lease;
+        rn_exchange_enter(x, RN_EXCHANGE_WAITING);
+        return;
+    case RATION_REFUSED:
+        exchange_refuse(x, &decision, (ration_text){NULL, 0});
+        return;
+    }
+}
+
+void rn_exchange_event(rn_exchange *x, const ration_event *event)
+{
+    const bool leaving = x->state == RN_EXCHANGE_LEAVING;
+
+    switch (event->type) {
+    case RATION_EVENT_GRANTED:
+        if (!leaving) {
+            exchange_granted(x, event->lease, event->waited_us);
+            return;
+        }
+        x->lease = event->lease;
+        rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+        return;
+    case RATION_EVENT_REFUSED:
+        x->lease = (ration_lease){0, 0};
+        x->waited_us = event->waited_us;
+        if (leaving) {
+            rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+            return;
+        }
+        rn_exchange_enter(x, RN_EXCHANGE_OPEN);
+        exchange_refuse(x, &event->decision, (ration_text){NULL, 0});
+        return;
+    case RATION_EVENT_LOST:
+        x->lease = (ration_lease){0, 0};
+        return;
+    case RATION_EVENT_PENALTY:
+        return;
+    }
+}
+
+/* ---- what net says about the client */
+
+static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
+{
+    rn_gateway *gw = user;
+    const char *token = rn_config_settings(gw->config)->token;
+    rn_route route;
+    rn_directives directives;
+
+    gw->counts.requests++;
+    rn_exchange *x = exchange_new(gw, in);
+    if (x == NULL) {
+        gw->counts.errors++;
+        rn_inbound_abort(in);
+        return;
+    }
+    if (!exchange_read(x, head, &route, &directives))
+        return;
+    if (token != NULL && !rn_token_matches(directives.token, token)) {
+        exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "Ration-Token is missing or wrong");
+        return;
+    }
+    if (gw->draining) {
+        exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down");
+        return;
+    }
+    x->to = rn_gateway_find(gw, route.account);
+    if (x->to == NULL) {
+        exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured");
+        return;
+    }
+    exchange_submit(x, head, &route, &directives);
+}
+
+static void on_body(void *user, rn_inbound *in, ration_text bytes)
+{
+    (void)user;
+    rn_exchange_relay(rn_inbound_user(in), bytes);
+}
+
+static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
+{
+    (void)user;
+    rn_exchange_relay_end(rn_inbound_user(in), trailers);
+}
+
+static void on_drain(void *user, rn_inbound *in)
+{
+    rn_exchange *x = rn_inbound_user(in);
+
+    (void)user;
+    if (x->up != NULL)
+        rn_upstream_resume(x->up);
+}
+
+static void on_gone(void *user, rn_inbound *in, rn_gone why)
+{
+    rn_exchange *x = rn_inbound_user(in);
+    rn_gateway *gw = user;
+
+    (void)why;
+    if (x->state == RN_EXCHANGE_WAITING)
+        gw->counts.gone_waiting++;
+    else
+        gw->counts.gone_running++;
+    x->in = NULL;
+    rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
+}
+
+const rn_server_handlers rn_exchange_handlers = {
+    .on_request = on_request,
+    .on_body = on_body,
+    .on_end = on_end,
+    .on_drain = on_drain,
+    .on_gone = on_gone,
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_EXCHANGE_H
+#define RN_SERVE_EXCHANGE_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "serve/directives.h"
+#include "serve/gateway.h"
+#include "serve/refusal.h"
+#include "serve/route.h"
+
+/* One call's life. Private to gateway.c, exchange.c, upstream.c. */
+
+/* An account as the gateway needs it: where to, through which pool, and how its provider says "too many". */
+typedef struct rn_destination {
+    rn_map_node node;
+    const rn_account *account;
+    const ration_error_rule *errors;
+    rn_upstream_pool *pool;
+    rn_origin *origin;
+} rn_destination;
+
+typedef struct rn_exchange {
+    TAILQ_ENTRY(rn_exchange) link;
+    rn_gateway *gateway;
+    rn_exchange_state state;
+    rn_inbound *in;             /* NULL: answered, or gone */
+    rn_upstream *up;            /* NULL: not started, or over */
+    const rn_destination *to;   /* NULL until the account is known */
+    ration_lease lease;         /* generation 0: none */
+    const rn_http_head *answer; /* LOOKING: the head that is kept back, borrowed from `up` */
+    rn_output seen;             /* LOOKING: the beginning of its body */
+    uint64_t id;                /* the second half of Ration-Request-Id */
+    int64_t waited_us;          /* RATION_UNSET: it never waited */
+    int status;                 /* of the provider; 0: none yet */
+    bool throttled;             /* the provider said "too many" */
+} rn_exchange;
+
+TAILQ_HEAD(rn_exchange_list, rn_exchange);
+
+#define RN_FAULT_KINDS (RN_UPSTREAM_BROKEN + 1)
+
+struct rn_gateway {
+    rn_loop *loop;
+    rn_decider *decider;
+    const ration_config *config;
+    const rn_log *log;
+    rn_server *server;
+    rn_upstream_pool **pools; /* one per provider: time-outs are a provider's */
+    size_t pool_count;
+    rn_destination *destinations; /* one per account */
+    size_t destination_count;
+    rn_map accounts;
+    struct rn_exchange_list states[RN_EXCHANGE_STATES];
+    size_t state_sizes[RN_EXCHANGE_STATES];
+    rn_gateway_counters counts;
+    rn_timer timer;        /* the decider's next deadline */
+    rn_deferred settle;    /* take the decider's events, set the timer; once per turn */
+    char run_id[17];       /* the first half of Ration-Request-Id */
+    rn_http_field *fields; /* scratch for a head on its way; net copies at once */
+    ration_header *headers;
+    size_t fields_capacity;
+    rn_output target; /* scratch for the upstream target */
+    bool draining;
+    void (*on_closed)(void *user);
+    void *closed_user;
+    rn_log_gate refusal_gates[RATION_REASON_COUNT];
+    rn_log_gate fault_gates[RN_FAULT_KINDS];
+    rn_log_gate malformed_gate;
+    rn_log_gate penalty_gate;
+    rn_log_gate error_gate;
+};
+
+/* ---- gateway.c */
+
+/* Room for `count` fields in both scratch arrays. RATION_ERR_NOMEM. */
+int rn_gateway_reserve(rn_gateway *gateway, size_t count);
+/* NULL: no such account. `name` as it stands in the target. */
+const rn_destination *rn_gateway_find(rn_gateway *gateway, ration_text name);
+
+/* ---- exchange.c */
+
+extern const rn_server_handlers rn_exchange_handlers; /* `user` is the gateway */
+
+/* What a waiter gets to hear. `event` is that of the decider. */
+void rn_exchange_event(rn_exchange *exchange, const ration_event *event);
+/*
+ * Answer with a problem document, unless the response runs already: then break it, so that it does not look complete.
+ */
+void rn_exchange_fail(rn_exchange *exchange, const rn_problem *problem);
+/* The same for what broke upstream; also counts, logs and ends the exchange. */
+void rn_exchange_broken(rn_exchange *exchange, rn_upstream_fault fault, const char *words);
+/* The call was granted and could not even be started: `err` is net's. Answers and ends. */
+void rn_exchange_unsent(rn_exchange *exchange, int err);
+void rn_exchange_enter(rn_exchange *exchange, rn_exchange_state state);
+/* The one way out, from every state. The exchange is dead afterwards. */
+void rn_exchange_end(rn_exchange *exchange, ration_outcome outcome);
+/* Ration-Request-Id; at least 40 bytes. */
+ration_text rn_exchange_name(const rn_exchange *exchange, char *buffer, size_t size);
+/* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
+size_t rn_exchange_stamp(const rn_exchange *exchange, rn_http_field *fields, char *buffer, size_t size);
+
+/* ---- upstream.c */
+
+/* Send the call that was granted. */
+void rn_exchange_send(rn_exchange *exchange);
+/* The client's body goes on. */
+void rn_exchange_relay(rn_exchange *exchange, ration_text bytes);
+void rn_exchange_relay_end(rn_exchange *exchange, rn_http_fields trailers);
+
+#endif

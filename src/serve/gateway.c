@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gateway: what all calls share.
+ *
+ * One listener, one pool of connections per provider, one timer for the decider's next deadline. Whoever calls the
+ * decider says `rn_gateway_touch`; at the end of the turn its events are taken, once, from the bottom of the stack, so
+ * that an event which starts or ends a call never runs inside another one's.
+ *
+ * Invariant: between turns the decider has no event left, and the timer stands at its next deadline.
+ */
+#include "serve/gateway.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "serve/exchange.h"
+
+#define ACCOUNT_MAX_BYTES 256
+#define TARGET_MAX_BYTES (256 * 1024)
+#define NOTABLE_PENALTY_US (INT64_C(3600) * 1000000)
+
+/* ---- the decider's events */
+
+static void penalty_log(rn_gateway *gw, const ration_event *event)
+{
+    const ration_decision *d = &event->decision;
+    char key[256], until[48];
+    rn_builder b;
+
+    rn_builder_init(&b, key, sizeof key);
+    rn_builder_text(&b, d->key);
+    rn_builder_init(&b, until, sizeof until);
+    rn_builder_instant(&b, d->retry_at);
+    rn_log_gated(gw->log, &gw->penalty_gate, event->at,
+                 rn_sub(d->retry_at.us, event->at.us) > NOTABLE_PENALTY_US ? "error" : "warn",
+                 "the provider asked to wait", "limit", d->limit, "key", key, "until", until, NULL);
+}
+
+static void gateway_settle(rn_gateway *gw)
+{
+    rn_decider *d = gw->decider;
+    ration_event event;
+
+    while (d->ops->next_event(d, &event)) {
+        if (event.type == RATION_EVENT_PENALTY)
+            penalty_log(gw, &event);
+        else if (event.user != NULL)
+            rn_exchange_event(event.user, &event);
+    }
+    if (rn_timer_set(&gw->timer, d->ops->next_deadline(d)) != RATION_OK)
+        gw->counts.errors++;
+}
+
+static void on_settle(rn_deferred *work)
+{
+    gateway_settle((rn_gateway *)(void *)((char *)work - offsetof(rn_gateway, settle)));
+}
+
+static void on_deadline(void *user, ration_time now)
+{
+    rn_gateway *gw = user;
+
+    if (gw->decider->ops->advance(gw->decider, now) != RATION_OK)
+        gw->counts.errors++;
+    rn_gateway_touch(gw);
+}
+
+void rn_gateway_touch(rn_gateway *gw)
+{
+    rn_loop_defer(gw->loop, &gw->settle);
+}
+
+/* ---- what the calls borrow */
+
+int rn_gateway_reserve(rn_gateway *gw, size_t count)
+{
+    if (count <= gw->fields_capacity)
+        return RATION_OK;
+
+    const size_t capacity = count + count / 2 + 32;
+    rn_http_field *fields = rn_mem_resize(rn_mem_default(), gw->fields, capacity, sizeof *fields);
+    if (fields == NULL)
+        return RATION_ERR_NOMEM;
+    gw->fields = fields;
+    ration_header *headers = rn_mem_resize(rn_mem_default(), gw->headers, capacity, sizeof *headers);
+    if (headers == NULL)
+        return RATION_ERR_NOMEM;
+    gw->headers = headers;
+    gw->fields_capacity = capacity;
+    return RATION_OK;
+}
+
+const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name)
+{
+    char buffer[ACCOUNT_MAX_BYTES];
+    ration_text plain;
+
+    if (rn_route_decode(name, buffer, sizeof buffer, &plain) != RATION_OK)
+        return NULL;
+    rn_map_node *node = rn_map_find(&gw->accounts, plain.data, plain.size);
+    return node != NULL ? (const rn_destination *)(void *)((char *)node - offsetof(rn_destination, node)) : NULL;
+}
+
+/* ---- making one */
+
+static int pools_make(rn_gateway *gw, size_t count)
+{
+    gw->pools = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->pools);
+    if (gw->pools == NULL)
+        return RATION_ERR_NOMEM;
+    for (gw->pool_count = 0; gw->pool_count < count; gw->pool_count++) {
+        const rn_provider *provider = rn_config_provider(gw->config, gw->pool_count);
+        const rn_upstream_options options = {.connect_timeout_us = provider->connect_us,
+                                             .first_byte_timeout_us = provider->first_byte_us,
+                                             .idle_timeout_us = provider->idle_us};
+        const int err = rn_upstream_pool_new(gw->loop, &options, &gw->pools[gw->pool_count]);
+        if (err != RATION_OK)
+            return err;
+    }
+    return RATION_OK;
+}
+
+static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account *account)
+{
+    const ration_rules *rules = ration_config_rules(gw->config);
+    const rn_provider *provider = rn_config_provider(gw->config, account->provider);
+    const rn_origin_options options = {.tls = account->base_url.tls,
+                                       .host = account->base_url.host,
+                                       .port = account->base_url.port,
+                                       .ca_file = provider->ca,
+                                       .proxy = provider->proxy};
+
+    if (!account->base_url.given)
+        return RATION_ERR_CONFIG;
+    to->account = account;
+    to->errors = &rules->providers[account->provider].errors;
+    to->pool = gw->pools[account->provider];
+    const int err = rn_origin_acquire(to->pool, &options, &to->origin);
+    return err != RATION_OK ? err : rn_map_add(&gw->accounts, &to->node, account->name, strlen(account->name));
+}
+
+static int destinations_make(rn_gateway *gw, size_t count, rn_net_error *error)
+{
+    gw->destinations = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->destinations);
+    if (gw->destinations == NULL)
+        return RATION_ERR_NOMEM;
+    for (; gw->destination_count < count; gw->destination_count++) {
+        const rn_account *account = rn_config_account(gw->config, gw->destination_count);
+        const int err = destination_make(gw, &gw->destinations[gw->destination_count], account);
+        if (err == RATION_OK)
+            continue;
+
+        rn_builder b;
+        rn_builder_init(&b, error->text, sizeof error->text);
+        rn_builder_str(&b, "account ");
+        rn_builder_str(&b, account->name);
+        rn_builder_str(&b, ": ");
+        rn_builder_str(&b, err == RATION_ERR_CONFIG ? "its provider has no baseUrl" : ration_err_text(err));
+        return err;
+    }
+    return RATION_OK;
+}
+
+static void run_id_make(char *out)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char random[4] = {0};
+
+    /* Ids need not be secret, only different from the last run's; without randomness they are still in order. */
+    if (getrandom(random, sizeof random, GRND_NONBLOCK) < 0)
+        random[0] = 1;
+    for (size_t i = 0; i < sizeof random; i++) {
+        *out++ = hex[random[i] >> 4];
+        *out++ = hex[random[i] & 15];
+    }
+    *out = '\0';
+}
+
+static int gateway_listen(rn_gateway *gw, rn_net_error *error)
+{
+    const rn_address *address = &rn_config_settings(gw->config)->gateway;
+    const rn_server_options options = {.host = address->host, .port = address->port, .path = address->path};
+
+    return rn_server_new(gw->loop, &options, &rn_exchange_handlers, gw, &gw->server, error);
+}
+
+int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_error *error)
+{
+    const ration_rules *rules = ration_config_rules(options->config);
+    rn_gateway *gw = rn_mem_zalloc(rn_mem_default(), 1, sizeof *gw);
+
+    if (gw == NULL)
+        return RATION_ERR_NOMEM;
+    gw->loop = options->loop;
+    gw->decider = options->decider;
+    gw->config = options->config;
+    gw->log = options->log;
+    gw->settle.fn = on_settle;
+    rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
+    rn_map_init(&gw->accounts, rn_mem_default());
+    rn_output_init(&gw->target, rn_mem_default(), TARGET_MAX_BYTES);
+    for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
+        TAILQ_INIT(&gw->states[i]);
+    run_id_make(gw->run_id);
+
+    int err = pools_make(gw, rules->provider_count);
+    if (err == RATION_OK)
+        err = destinations_make(gw, rules->account_count, error);
+    if (err == RATION_OK)
+        err = gateway_listen(gw, error);
+    if (err != RATION_OK) {
+        rn_gateway_free(gw);
+        return err;
+    }
+    rn_gateway_touch(gw);
+    *out = gw;
+    return RATION_OK;
+}
+
+/* ---- ending one */
+
+static void on_server_closed(void *user)
+{
+    rn_gateway *gw = user;
+
+    if (gw->on_closed != NULL)
+        gw->on_closed(gw->closed_user);
+}
+
+void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
+{
+    if (gw->draining)
+        return;
+    gw->draining = true;
+    gw->on_closed = on_closed;
+    gw->closed_user = user;
+    rn_server_close(gw->server, on_server_closed);
+}
+
+bool rn_gateway_draining(const rn_gateway *gw)
+{
+    return gw->draining;
+}
+
+void rn_gateway_abort(rn_gateway *gw)
+{
+    rn_server_abort(gw->server);
+}
+
+/* Every call ends as if its client had gone; whose grant is on its way goes with the event. */
+static void exchanges_end(rn_gateway *gw)
+{
+    for (size_t i = 0; i < RN_EXCHANGE_LEAVING; i++)
+        while (!TAILQ_EMPTY(&gw->states[i]))
+            rn_exchange_end(TAILQ_FIRST(&gw->states[i]), RATION_OUTCOME_CANCELLED);
+    gateway_settle(gw);
+}
+
+void rn_gateway_free(rn_gateway *gw)
+{
+    if (gw == NULL)
+        return;
+    exchanges_end(gw);
+    rn_timer_stop(&gw->timer);
+    rn_loop_forget(gw->loop, &gw->settle);
+    rn_server_free(gw->server);
+    for (size_t i = 0; i <= gw->destination_count && gw->destinations != NULL; i++)
+        rn_origin_release(gw->destinations[i].origin);
+    for (size_t i = 0; i < gw->pool_count; i++)
+        rn_upstream_pool_free(gw->pools[i]);
+    rn_map_fini(&gw->accounts);
+    rn_output_fini(&gw->target);
+    rn_mem_free(rn_mem_default(), gw->destinations);
+    rn_mem_free(rn_mem_default(), gw->pools);
+    rn_mem_free(rn_mem_default(), gw->fields);
+    rn_mem_free(rn_mem_default(), gw->headers);
+    rn_mem_free(rn_mem_default(), gw);
+}
+
+/* ---- figures */
+
+uint16_t rn_gateway_port(const rn_gateway *gw)
+{
+    return rn_server_port(gw->server);
+}
+
+const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw)
+{
+    return &gw->counts;
+}
+
+size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state)
+{
+    return gw->state_sizes[state];
+}
+
+size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away)
+{
+    *turned_away = rn_server_refused(gw->server);
+    return rn_server_connections(gw->server);
+}
+
+void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out)
+{
+    *out = (rn_upstream_stats){0};
+    for (size_t i = 0; i < gw->pool_count; i++) {
+        rn_upstream_stats one;
+        rn_upstream_pool_stats(gw->pools[i], &one);
+        out->open += one.open;
+        out->idle += one.idle;
+        out->connects += one.connects;
+        out->reuses += one.reuses;
+        out->retries += one.retries;
+    }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_GATEWAY_H
+#define RN_SERVE_GATEWAY_H
+
+#include "config/config.h"
+#include "core/decider.h"
+#include "net/connection.h"
+#include "net/server.h"
+#include "serve/histogram.h"
+#include "serve/log.h"
+
+/*
+ * The gateway: a listener, and the calls that go through it. Chapter 7.
+ *
+ * It asks a decider and obeys; it holds no rule of its own. One thread, the loop's.
+ */
+typedef struct rn_gateway rn_gateway;
+
+/* What a call is doing. Each state is a list of the gateway; only `exchange_enter` moves a call. */
+typedef enum rn_exchange_state {
+    RN_EXCHANGE_OPEN = 0,   /* its head was read; it holds nothing */
+    RN_EXCHANGE_WAITING,    /* a waiter of the decider */
+    RN_EXCHANGE_SENDING,    /* it holds a lease; nothing has come back yet */
+    RN_EXCHANGE_LOOKING,    /* the response's head is kept back until the beginning of the body was seen */
+    RN_EXCHANGE_RESPONDING, /* the response runs */
+    RN_EXCHANGE_LEAVING,    /* its client went while its grant was on the way; holds nothing but its memory */
+    RN_EXCHANGE_STATES,
+} rn_exchange_state;
+
+/* Counters since the start. */
+typedef struct rn_gateway_counters {
+    uint64_t requests;
+    uint64_t malformed;                     /* answered 400 or 501 by the gateway itself */
+    uint64_t refusals[RATION_REASON_COUNT]; /* by the gateway itself, beside the decider's */
+    uint64_t responses[6];                  /* sent to clients by class, 2xx at [2] */
+    uint64_t faults[RN_UPSTREAM_BROKEN + 1];
+    uint64_t gone_waiting; /* clients that left while they waited */
+    uint64_t gone_running; /* and while their call ran */
+    uint64_t errors;       /* no memory, or an error code from the decider */
+    rn_histogram wait;     /* of the calls granted */
+} rn_gateway_counters;
+
+/* Everything is borrowed for the gateway's life. */
+typedef struct rn_gateway_options {
+    rn_loop *loop;
+    rn_decider *decider;
+    const ration_config *config;
+    const rn_log *log;
+} rn_gateway_options;
+
+/*
+ * RATION_ERR_NOMEM; RATION_ERR_IO with `*error` filled; RATION_ERR_CONFIG where the config has a base URL that cannot
+ * be used.
+ */
+int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_error *error);
+
+/* The bound TCP port; 0 on a Unix socket. */
+uint16_t rn_gateway_port(const rn_gateway *gateway);
+
+/*
+ * Stop: accept no more, refuse new requests with `draining`, let calls and waiters end. `on_closed` (may be NULL) is
+ * called once, never from inside.
+ */
+void rn_gateway_close(rn_gateway *gateway, void (*on_closed)(void *user), void *user);
+bool rn_gateway_draining(const rn_gateway *gateway);
+
+/* Break what still runs; leases go back. `rn_gateway_close` must have been called. */
+void rn_gateway_abort(rn_gateway *gateway);
+
+/* Ends all calls, waiters included, without a word to anybody. NULL is fine. */
+void rn_gateway_free(rn_gateway *gateway);
+
+/* The decider was called by somebody else: its events are due at the end of this turn. */
+void rn_gateway_touch(rn_gateway *gateway);
+
+const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gateway);
+/* How many calls are in a state now. */
+size_t rn_gateway_in_state(const rn_gateway *gateway, rn_exchange_state state);
+const char *rn_exchange_state_name(rn_exchange_state state);
+/* Connections of clients, and those turned away. */
+size_t rn_gateway_connections(const rn_gateway *gateway, uint64_t *turned_away);
+/* Sums over all providers. */
+void rn_gateway_upstream_stats(const rn_gateway *gateway, rn_upstream_stats *out);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_LOG_H
+#define RN_SERVE_LOG_H
+
+#include <stdarg.h>
+
+#include <ration/types.h>
+
+/*
+ * Lines for the operator in logfmt, one write each. Times are the loop's, so that a line agrees with the recording.
+ */
+
+/* One class of lines that may come in floods: at most one a second; the next one tells how many were left out. */
+typedef struct rn_log_gate {
+    int64_t second;
+    uint64_t left_out;
+} rn_log_gate;
+
+typedef struct rn_log {
+    int descriptor; /* below 0: nothing is written */
+} rn_log;
+
+/* `time=… level=… msg=… KEY=VALUE …`: pairs of texts, ended by NULL; a pair whose value is NULL is left out. */
+void rn_log_line(const rn_log *log, ration_time now, const char *level, const char *message, ...)
+    __attribute__((sentinel));
+
+/* The same through a gate. */
+void rn_log_gated(const rn_log *log, rn_log_gate *gate, ration_time now, const char *level, const char *message, ...)
+    __attribute__((sentinel));
+
+#endif

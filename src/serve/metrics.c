@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `GET /metrics`: the Prometheus text format, version 0.0.4.
+ *
+ * One table: a new metric is a row. Label sets are bounded by the tables of reasons, states and faults; no name that
+ * comes from outside becomes a label. Seconds are printed from microseconds by the exact builder, without floats.
+ */
+#include "serve/snapshot.h"
+
+#include "base/text.h"
+
+typedef void metric_series(rn_output *out, const char *name, const rn_snapshot *s);
+
+static void raw(rn_output *out, const char *s)
+{
+    rn_output_raw(out, ration_text_of(s));
+}
+
+static void raw_number(rn_output *out, void (*build)(rn_builder *, int64_t), uint64_t value)
+{
+    char digits[40];
+    rn_builder b;
+
+    rn_builder_init(&b, digits, sizeof digits);
+    build(&b, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    rn_output_raw(out, (ration_text){digits, b.used});
+}
+
+/* `NAME{LABEL="VALUE"} N`; `label` NULL: without. Values are words of ours, so nothing needs to be escaped. */
+static void sample(rn_output *out, const char *name, const char *label, const char *value, uint64_t n)
+{
+    raw(out, name);
+    if (label != NULL) {
+        raw(out, "{");
+        raw(out, label);
+        raw(out, "=\"");
+        raw(out, value);
+        raw(out, "\"}");
+    }
+    raw(out, " ");
+    raw_number(out, rn_builder_int, n);
+    raw(out, "\n");
+}
+
+static void refusals_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = RATION_REASON_NONE + 1; i < RATION_REASON_COUNT; i++)
+        sample(out, name, "reason", ration_reason_name((ration_reason)i), rn_snapshot_refusals(s, (ration_reason)i));
+}
+
+static void exchanges_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i < RN_EXCHANGE_STATES; i++)
+        sample(out, name, "state", rn_exchange_state_name((rn_exchange_state)i), s->exchanges[i]);
+}
+
+static void faults_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i <= RN_UPSTREAM_BROKEN; i++)
+        sample(out, name, "kind", rn_upstream_fault_name((rn_upstream_fault)i), s->gateway.faults[i]);
+}
+
+static void responses_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    static const char *const classes[] = {"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+    for (size_t i = 2; i < sizeof classes / sizeof classes[0]; i++)
+        sample(out, name, "class", classes[i], s->gateway.responses[i]);
+}
+
+static void gone_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "while", "waiting", s->gateway.gone_waiting);
+    sample(out, name, "while", "running", s->gateway.gone_running);
+}
+
+static void clock_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "direction", "forward", s->clock_forward);
+    sample(out, name, "direction", "backward", s->clock_backward);
+}
+
+static void upstream_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "state", "idle", s->upstream.idle);
+    sample(out, name, "state", "busy", s->upstream.open - s->upstream.idle);
+}
+
+static void upstream_requests_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "connection", "new", s->upstream.connects);
+    sample(out, name, "connection", "reused", s->upstream.reuses);
+}
+
+static void retries_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, NULL, NULL, s->upstream.retries);
+}
+
+static void started_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    raw(out, name);
+    raw(out, " ");
+    raw_number(out, rn_builder_micro, (uint64_t)s->started_at.us);
+    raw(out, "\n");
+}
+
+static void build_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    (void)s;
+    sample(out, name, "version", RATION_VERSION, 1);
+}
+
+static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    const rn_histogram *wait = &s->gateway.wait;
+    uint64_t count = 0;
+
+    for (size_t i = 0; i <= RN_HISTOGRAM_BUCKETS; i++) {
+        count += wait->counts[i];
+        raw(out, name);
+        raw(out, "_bucket{le=\"");
+        if (rn_histogram_bound(i) >= 0)
+            raw_number(out, rn_builder_micro, (uint64_t)rn_histogram_bound(i));
+        else
+            raw(out, "+Inf");
+        raw(out, "\"} ");
+        raw_number(out, rn_builder_int, count);
+        raw(out, "\n");
+    }
+    raw(out, name);
+    raw(out, "_sum ");
+    raw_number(out, rn_builder_micro, wait->sum_us);
+    raw(out, "\n");
+    raw(out, name);
+    raw(out, "_count ");
+    raw_number(out, rn_builder_int, count);
+    raw(out, "\n");
+}
+
+/* `series` NULL: one number, the uint64_t at `offset` of the snapshot. */
+static const struct metric {
+    const char *name;
+    const char *type;
+    const char *help;
+    metric_series *series;
+    size_t offset;
+} metrics[] = {
+    {"ration_build_info", "gauge", "Always 1; the version is a label.", build_series, 0},
+    {"ration_start_time_seconds", "gauge", "When the process began, since the Unix epoch.", started_series, 0},
+    {"ration_draining", "gauge", "1 while the process is shutting down.", NULL, offsetof(rn_snapshot, draining)},
+    {"ration_requests_total", "counter", "Requests that reached the gateway.", NULL,
+     offsetof(rn_snapshot, gateway.requests)},
+    {"ration_malformed_total", "counter", "Requests that the gateway could not accept, whatever the limits.", NULL,
+     offsetof(rn_snapshot, gateway.malformed)},
+    {"ration_grants_total", "counter", "Leases granted.", NULL, offsetof(rn_snapshot, totals.granted)},
+    {"ration_refusals_total", "counter", "Requests refused, by reason.", refusals_series, 0},
+    {"ration_rate_limited_total", "counter", "Responses by which a provider said \"too many\".", NULL,
+     offsetof(rn_snapshot, totals.rate_limited)},
+    {"ration_unexpected_429_total", "counter", "Those among them that no limit here would have prevented.", NULL,
+     offsetof(rn_snapshot, totals.unexpected_429)},
+    {"ration_wait_seconds", "histogram", "How long granted requests had waited.", wait_series, 0},
+    {"ration_waiting", "gauge", "Requests that wait for a lease now.", NULL, offsetof(rn_snapshot, totals.waiting)},
+    {"ration_held", "gauge", "Leases held now.", NULL, offsetof(rn_snapshot, totals.held)},
+    {"ration_counters", "gauge", "Scope keys that have a counter now.", NULL, offsetof(rn_snapshot, totals.counters)},
+    {"ration_leases_lost_total", "counter", "Leases taken back because they were not renewed in time.", NULL,
+     offsetof(rn_snapshot, totals.lost)},
+    {"ration_cancelled_total", "counter", "Waiters withdrawn.", NULL, offsetof(rn_snapshot, totals.cancelled)},
+    {"ration_sync_rejected_total", "counter", "Values of quota headers that were ignored.", NULL,
+     offsetof(rn_snapshot, totals.sync_rejected)},
+    {"ration_clock_went_back_total", "counter", "Calls of the engine with an instant before the last one.", NULL,
+     offsetof(rn_snapshot, totals.clock_went_back)},
+    {"ration_clock_steps_total", "counter", "Steps of the wall clock that were seen.", clock_series, 0},
+    {"ration_exchanges", "gauge", "Calls in the gateway now, by what they are doing.", exchanges_series, 0},
+    {"ration_responses_total", "counter", "Responses sent to clients, by class of status.", responses_series, 0},
+    {"ration_clients_gone_total", "counter", "Clients that left before their response had ended.", gone_series, 0},
+    {"ration_upstream_errors_total", "counter", "Calls that broke on the way to a provider, by kind.", faults_series,
+     0},
+    {"ration_upstream_connections", "gauge", "Connections to providers now.", upstream_series, 0},
+    {"ration_upstream_requests_total", "counter", "Connections made and connections used again.",
+     upstream_requests_series, 0},
+    {"ration_upstream_stale_total", "counter", "Requests sent again because a kept connection had died.",
+     retries_series, 0},
+    {"ration_connections", "gauge", "Connections of clients now.", NULL, offsetof(rn_snapshot, connections)},
+    {"ration_connections_refused_total", "counter", "Connections of clients turned away for lack of descriptors.", NULL,
+     offsetof(rn_snapshot, turned_away)},
+    {"ration_errors_total", "counter", "Failures of the gateway itself: no memory, an unexpected error code.", NULL,
+     offsetof(rn_snapshot, gateway.errors)},
+};
+
+uint64_t rn_snapshot_refusals(const rn_snapshot *s, ration_reason reason)
+{
+    return s->totals.refusals[reason] + s->gateway.refusals[reason];
+}
+
+void rn_metrics_write(const rn_snapshot *s, rn_output *out)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        const struct metric *m = &metrics[i];
+
+        raw(out, "# HELP ");
+        raw(out, m->name);
+        raw(out, " ");
+        raw(out, m->help);
+        raw(out, "\n# TYPE ");
+        raw(out, m->name);
+        raw(out, " ");
+        raw(out, m->type);
+        raw(out, "\n");
+        if (m->series != NULL)
+            m->series(out, m->name, s);
+        else
+            sample(out, m->name, NULL, NULL, *(const uint64_t *)(const void *)((const char *)s + m->offset));
+    }
+}

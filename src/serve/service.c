@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of `ration serve`, put together in the order in which they depend on each other and taken apart in the
+ * opposite one: recording, engine, gateway, control port.
+ */
+#include "serve/service.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "trace/recorder.h"
+
+#define FLUSH_US INT64_C(1000000)
+
+struct rn_service {
+    rn_loop *loop;
+    const rn_log *log;
+    const ration_config *config;
+    rn_recording *recording;
+    rn_recorder *recorder;
+    ration_engine *engine;
+    rn_engine_decider decider;
+    rn_gateway *gateway;
+    rn_control *control;
+    rn_timer drain;
+    rn_timer flush; /* of the recording */
+};
+
+static void error_set(rn_net_error *error, const char *what, const char *between, const char *more)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, error->text, sizeof error->text);
+    rn_builder_str(&b, what);
+    rn_builder_str(&b, between);
+    rn_builder_str(&b, more);
+}
+
+static int addresses_check(const rn_settings *settings, rn_net_error *error)
+{
+    const rn_address *const addresses[] = {&settings->gateway, &settings->control};
+
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        if (addresses[i]->local || settings->token != NULL)
+            continue;
+        error_set(error, addresses[i]->text, ": ", "others can reach this listener, so settings.token is needed");
+        return RATION_ERR_CONFIG;
+    }
+    return RATION_OK;
+}
+
+static void on_flush(void *user, ration_time now)
+{
+    rn_service *s = user;
+
+    rn_recorder_flush(s->recorder);
+    (void)rn_timer_set(&s->flush, rn_time_add(now, FLUSH_US));
+}
+
+static int recording_make(rn_service *s, const char *path, rn_net_error *error)
+{
+    const rn_recording_options options = {.loop = s->loop, .log = s->log, .path = path};
+    rn_recorder_options recorder = {.rules = ration_config_rules(s->config),
+                                    .started_at = rn_loop_now(s->loop),
+                                    .write = rn_recording_write,
+                                    .failed = rn_recording_failed};
+    char *json = NULL;
+
+    int err = rn_recording_open(&options, &s->recording, error);
+    if (err == RATION_OK)
+        err = rn_config_json(s->config, &json, &recorder.config.size);
+    if (err != RATION_OK)
+        return err;
+    recorder.config.data = json;
+    recorder.ctx = s->recording;
+    err = rn_recorder_new(&recorder, &s->recorder);
+    rn_mem_free(rn_mem_default(), json);
+    return err == RATION_OK ? rn_timer_set(&s->flush, rn_time_add(rn_loop_now(s->loop), FLUSH_US)) : err;
+}
+
+static int engine_make(rn_service *s, rn_net_error *error)
+{
+    const ration_engine_options options = {.rules = ration_config_rules(s->config),
+                                           .sink = s->recorder != NULL ? rn_recorder_sink(s->recorder) : NULL};
+    ration_fault fault = {"", ""};
+    const int err = ration_engine_new(&options, rn_loop_now(s->loop), &s->engine, &fault);
+
+    if (err == RATION_ERR_CONFIG)
+        error_set(error, fault.path, ": ", fault.text);
+    if (err == RATION_OK)
+        (void)rn_engine_decider_init(&s->decider, s->engine);
+    return err;
+}
+
+static int ports_make(rn_service *s, rn_net_error *error)
+{
+    const rn_gateway_options gateway = {
+        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log};
+    const int err = rn_gateway_new(&gateway, &s->gateway, error);
+    if (err != RATION_OK)
+        return err;
+
+    const rn_control_options control = {.loop = s->loop,
+                                        .decider = &s->decider.base,
+                                        .gateway = s->gateway,
+                                        .config = s->config,
+                                        .recording = s->recording};
+    return rn_control_new(&control, &s->control, error);
+}
+
+static void on_drain_over(void *user, ration_time now)
+{
+    rn_service *s = user;
+
+    rn_log_line(s->log, now, "warn", "drain time is over, breaking what still runs", NULL);
+    rn_gateway_abort(s->gateway);
+}
+
+int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_error *error)
+{
+    rn_service *s = rn_mem_zalloc(rn_mem_default(), 1, sizeof *s);
+
+    if (s == NULL)
+        return RATION_ERR_NOMEM;
+    s->loop = options->loop;
+    s->log = options->log;
+    s->config = options->config;
+    rn_timer_init(&s->drain, s->loop, on_drain_over, s);
+    rn_timer_init(&s->flush, s->loop, on_flush, s);
+
+    int err = addresses_check(rn_config_settings(s->config), error);
+    if (err == RATION_OK && options->record != NULL)
+        err = recording_make(s, options->record, error);
+    if (err == RATION_OK)
+        err = engine_make(s, error);
+    if (err == RATION_OK)
+        err = ports_make(s, error);
+    if (err != RATION_OK) {
+        rn_service_free(s);
+        return err;
+    }
+    *out = s;
+    return RATION_OK;
+}
+
+uint16_t rn_service_gateway_port(const rn_service *s)
+{
+    return rn_gateway_port(s->gateway);
+}
+
+uint16_t rn_service_control_port(const rn_service *s)
+{
+    return rn_control_port(s->control);
+}
+
+void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
+{
+    const int64_t drain_us = rn_config_settings(s->config)->drain_us;
+
+    /* Without a timer nothing would end a drain: then it ends now. */
+    if (rn_timer_set(&s->drain, rn_time_add(rn_loop_now(s->loop), drain_us)) != RATION_OK) {
+        rn_gateway_close(s->gateway, on_drained, user);
+        rn_gateway_abort(s->gateway);
+        return;
+    }
+    rn_gateway_close(s->gateway, on_drained, user);
+}
+
+size_t rn_service_calls(const rn_service *s)
+{
+    size_t calls = 0;
+
+    for (size_t i = 0; i < RN_EXCHANGE_LEAVING; i++)
+        calls += rn_gateway_in_state(s->gateway, (rn_exchange_state)i);
+    return calls;
+}
+
+void rn_service_free(rn_service *s)
+{
+    if (s == NULL)
+        return;
+    rn_timer_stop(&s->drain);
+    rn_timer_stop(&s->flush);
+    rn_control_free(s->control);
+    rn_gateway_free(s->gateway);
+    ration_engine_free(s->engine);
+    rn_recorder_free(s->recorder);
+    rn_recording_close(s->recording);
+    rn_mem_free(rn_mem_default(), s);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_SERVICE_H
+#define RN_SERVE_SERVICE_H
+
+#include "serve/control.h"
+#include "serve/gateway.h"
+
+/*
+ * What `ration serve` runs, for whoever has a loop: an engine from the config, the gateway, the control port and
+ * perhaps a recording. Signals are the caller's.
+ */
+typedef struct rn_service rn_service;
+
+typedef struct rn_service_options {
+    rn_loop *loop;
+    const ration_config *config;
+    const rn_log *log;
+    const char *record; /* file of the recording; NULL: none */
+} rn_service_options;
+
+/*
+ * Listen and serve. All of `options` is borrowed for the service's life.
+ *
+ * Errors  RATION_ERR_CONFIG, RATION_ERR_IO with `*error` filled: a listener that others can reach without
+ * `settings.token`,
+ *         an address that cannot be bound, a file that cannot be written; RATION_ERR_NOMEM.
+ */
+int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_error *error);
+
+/* The bound TCP ports; 0 on a Unix socket. */
+uint16_t rn_service_gateway_port(const rn_service *service);
+uint16_t rn_service_control_port(const rn_service *service);
+
+/*
+ * Stop accepting, let calls end for at most `settings.drain`, break what is left, then call `on_drained` (may be NULL),
+ * once, never from inside. The control port answers until `rn_service_free`.
+ */
+void rn_service_drain(rn_service *service, void (*on_drained)(void *user), void *user);
+
+/* Calls that run or wait. */
+size_t rn_service_calls(const rn_service *service);
+
+/* Ends everything at once; the recording is written to its end. NULL is fine. */
+void rn_service_free(rn_service *service);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_SNAPSHOT_H
+#define RN_SERVE_SNAPSHOT_H
+
+#include "serve/gateway.h"
+#include "trace/output.h"
+
+/* What the process looks like at one instant, gathered once for every page that shows it. */
+typedef struct rn_snapshot {
+    ration_time now;
+    ration_time started_at;
+    ration_totals totals;
+    rn_gateway_counters gateway;
+    rn_upstream_stats upstream;
+    uint64_t exchanges[RN_EXCHANGE_STATES];
+    uint64_t connections;
+    uint64_t turned_away;
+    uint64_t clock_forward;
+    uint64_t clock_backward;
+    uint64_t draining;
+} rn_snapshot;
+
+/* Refusals with this reason, by the decider and by the gateway itself. */
+uint64_t rn_snapshot_refusals(const rn_snapshot *snapshot, ration_reason reason);
+
+/* The Prometheus text of `GET /metrics`. */
+void rn_metrics_write(const rn_snapshot *snapshot, rn_output *out);
+
+#endif

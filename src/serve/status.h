@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_STATUS_H
+#define RN_SERVE_STATUS_H
+
+#include "serve/recording.h"
+#include "serve/snapshot.h"
+
+/*
+ * The JSON of `GET /v1/status`. Counters have the members of chapter 9; at most RN_STATUS_ROWS of them are shown and
+ * the rest is counted. Calls the decider's report.
+ */
+#define RN_STATUS_ROWS 10000
+#define RN_STATUS_MAX (16 * 1024 * 1024)
+
+int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_recording *recording, rn_output *out);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A granted call on its way to the provider and back.
+ *
+ * Heads are built anew from parsed fields, never relayed as bytes. Bodies are relayed piece by piece: when one side is
+ * full, the other is paused until it has drained, so a call holds at most what net queues for each side.
+ *
+ * The decider hears of the response when its head is there, so that a 429 or a quota header counts before the next call
+ * is decided. Where a body has to be looked into (`bodyContains`), the head is kept back until LOOK_BYTES of it have
+ * come or it has ended.
+ */
+#include "serve/exchange.h"
+
+#include "base/text.h"
+
+#define LOOK_BYTES 16384
+#define STAMP_BYTES 96
+#define STAMP_FIELDS 2
+
+/* ---- the way out */
+
+/*
+ * Neither this hop's own fields, nor what ration reads or sets itself. For trailers too: a credential there is no less
+ * one.
+ */
+static bool request_field_goes(const rn_exchange *x, rn_http_fields all, ration_text name)
+{
+    const char *credential = x->to->account->credential.header;
+
+    return !rn_http_is_hop_by_hop(all, name) && !rn_directive_is(name) && !rn_text_is_nocase(name, "Host") &&
+           !rn_text_is_nocase(name, "Expect") && (credential == NULL || !rn_text_is_nocase(name, credential));
+}
+
+static rn_http_fields request_fields(rn_exchange *x, rn_http_fields given)
+{
+    const rn_credential *credential = &x->to->account->credential;
+    rn_http_field *out = x->gateway->fields;
+    size_t count = 0;
+
+    for (size_t i = 0; i < given.count; i++)
+        if (request_field_goes(x, given, given.items[i].name))
+            out[count++] = given.items[i];
+    if (credential->header != NULL)
+        out[count++] = (rn_http_field){ration_text_of(credential->header), ration_text_of(credential->value)};
+    return (rn_http_fields){out, count};
+}
+
+/* The base URL's path and what followed the account, unchanged. */
+static ration_text request_target(rn_exchange *x, ration_text target)
+{
+    rn_output *out = &x->gateway->target;
+    const char *prefix = x->to->account->base_url.prefix;
+    rn_route route;
+
+    rn_output_clear(out);
+    (void)rn_route_parse(target, &route);
+    rn_output_raw(out, ration_text_of(prefix));
+    if (prefix[0] == '\0' && (route.rest.size == 0 || route.rest.data[0] != '/'))
+        rn_output_raw(out, ration_text_of("/"));
+    rn_output_raw(out, route.rest);
+    return (ration_text){out->data, out->size};
+}
+
+/* Whether doing it twice does no more than doing it once, by RFC 9110, 9.2.2, or by the client's word. */
+static bool is_idempotent(const rn_http_head *head)
+{
+    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (rn_text_is(head->method, methods[i]))
+            return true;
+    return rn_http_count(head->fields, "Idempotency-Key") > 0;
+}
+
+static void observe(rn_exchange *x, const rn_http_head *head)
+{
+    rn_gateway *gw = x->gateway;
+    rn_decider *d = gw->decider;
+
+    for (size_t i = 0; i < head->fields.count; i++)
+        gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
+    const ration_response response = {.status = head->status,
+                                      .headers = gw->headers,
+                                      .header_count = head->fields.count,
+                                      .body = {x->seen.data, x->seen.size}};
+    if (x->lease.generation != 0 && d->ops->observe(d, rn_loop_now(gw->loop), x->lease, &response) != RATION_OK)
+        gw->counts.errors++;
+    rn_gateway_touch(gw);
+}
+
+/* ---- the way back */
+
+static bool status_among(int status, const int *statuses, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (statuses[i] == status)
+            return true;
+    return false;
+}
+
+static bool status_says_wait(const ration_error_rule *errors, int status)
+{
+    return errors->rate_limited_count == 0 ? status == 429
+                                           : status_among(status, errors->rate_limited, errors->rate_limited_count);
+}
+
+static bool status_is_transient(const ration_error_rule *errors, int status)
+{
+    static const int usual[] = {500, 502, 503, 504};
+
+    return errors->transient_count == 0 ? status_among(status, usual, sizeof usual / sizeof usual[0])
+                                        : status_among(status, errors->transient, errors->transient_count);
+}
+
+static ration_outcome outcome_of(const rn_exchange *x)
+{
+    if (x->throttled)
+        return RATION_OUTCOME_THROTTLED;
+    return status_is_transient(x->to->errors, x->status) ? RATION_OUTCOME_FAILURE : RATION_OUTCOME_SUCCESS;
+}
+
+static bool response_field_goes(rn_http_fields all, ration_text name)
+{
+    return !rn_http_is_hop_by_hop(all, name) && !rn_text_is_nocase(name, "Ration-Request-Id") &&
+           !rn_text_is_nocase(name, "Ration-Waited");
+}
+
+/* A part of the body for the client. False: the exchange is over. */
+static bool pass_on(rn_exchange *x, ration_text bytes)
+{
+    const int flow = rn_inbound_write(x->in, bytes);
+
+    if (flow < 0) {
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(flow));
+        return false;
+    }
+    if (flow == RN_FLOW_FULL && x->up != NULL)
+        rn_upstream_pause(x->up);
+    return true;
+}
+
+/* Tell the decider, then the client. False: the exchange is over. */
+static bool respond(rn_exchange *x, const rn_http_head *head)
+{
+    rn_gateway *gw = x->gateway;
+    const ration_error_rule *errors = x->to->errors;
+    const bool bodiless = rn_text_is(rn_inbound_head(x->in)->method, "HEAD") || head->status == 304;
+    const ration_text seen = {x->seen.data, x->seen.size};
+    char stamp[STAMP_BYTES];
+    size_t count = 0, at;
+
+    x->throttled = status_says_wait(errors, x->status) &&
+                   (errors->body_contains == NULL || rn_text_find(seen, ration_text_of(errors->body_contains), &at));
+    observe(x, head);
+    for (size_t i = 0; i < head->fields.count; i++)
+        if (response_field_goes(head->fields, head->fields.items[i].name))
+            gw->fields[count++] = head->fields.items[i];
+    count += rn_exchange_stamp(x, gw->fields + count, stamp, sizeof stamp);
+
+    const rn_response response = {.status = head->status,
+                                  .reason = head->reason,
+                                  .fields = {gw->fields, count},
+                                  .body_bytes = bodiless ? head->told_bytes : head->body_bytes};
+    const int err = rn_inbound_start(x->in, &response);
+    if (err != RATION_OK) {
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, "the provider's response cannot be passed on");
+        return false;
+    }
+    gw->counts.responses[head->status / 100]++;
+    rn_exchange_enter(x, RN_EXCHANGE_RESPONDING);
+    return seen.size == 0 || pass_on(x, seen);
+}
+
+static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
+{
+    rn_exchange *x = user;
+    const ration_error_rule *errors = x->to->errors;
+
+    (void)up;
+    x->status = head->status;
+    if (rn_gateway_reserve(x->gateway, head->fields.count + STAMP_FIELDS) != RATION_OK) {
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
+        return;
+    }
+    if (errors->body_contains != NULL && status_says_wait(errors, head->status)) {
+        x->answer = head;
+        rn_exchange_enter(x, RN_EXCHANGE_LOOKING);
+        return;
+    }
+    (void)respond(x, head);
+}
+
+static void on_body(void *user, rn_upstream *up, ration_text bytes)
+{
+    rn_exchange *x = user;
+
+    (void)up;
+    if (x->state != RN_EXCHANGE_LOOKING) {
+        (void)pass_on(x, bytes);
+        return;
+    }
+    rn_output_raw(&x->seen, bytes);
+    if (x->seen.err != RATION_OK)
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
+    else if (x->seen.size >= LOOK_BYTES)
+        (void)respond(x, x->answer);
+}
+
+static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
+{
+    rn_exchange *x = user;
+    size_t count = 0;
+
+    (void)up;
+    x->up = NULL;
+    if (x->state == RN_EXCHANGE_LOOKING && !respond(x, x->answer))
+        return;
+    if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK)
+        for (size_t i = 0; i < trailers.count; i++)
+            if (response_field_goes(trailers, trailers.items[i].name))
+                x->gateway->fields[count++] = trailers.items[i];
+    rn_inbound_finish(x->in, (rn_http_fields){x->gateway->fields, count});
+    x->in = NULL;
+    rn_exchange_end(x, outcome_of(x));
+}
+
+static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const char *text)
+{
+    rn_exchange *x = user;
+
+    (void)up;
+    x->up = NULL;
+    if (x->state == RN_EXCHANGE_LOOKING)
+        observe(x, x->answer);
+    rn_exchange_broken(x, fault, text);
+}
+
+static void on_drain(void *user, rn_upstream *up)
+{
+    rn_exchange *x = user;
+
+    (void)up;
+    rn_inbound_resume(x->in);
+}
+
+static const rn_upstream_handlers handlers = {
+    .on_head = on_head,
+    .on_body = on_body,
+    .on_end = on_end,
+    .on_error = on_error,
+    .on_drain = on_drain,
+};
+
+void rn_exchange_send(rn_exchange *x)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_http_head *head = rn_inbound_head(x->in);
+    int err = rn_gateway_reserve(gw, head->fields.count + 1);
+
+    rn_exchange_enter(x, RN_EXCHANGE_SENDING);
+    if (err == RATION_OK) {
+        const rn_upstream_request request = {
+            .origin = x->to->origin,
+            .method = head->method,
+            .target = request_target(x, head->target),
+            .fields = request_fields(x, head->fields),
+            .stream = head->body_bytes != 0,
+            .body_bytes = head->body_bytes,
+            .repeatable = head->body_bytes == 0 && is_idempotent(head),
+        };
+        err = gw->target.err != RATION_OK ? RATION_ERR_NOMEM
+                                          : rn_upstream_start(x->to->pool, &request, &handlers, x, &x->up);
+    }
+    if (err == RATION_OK)
+        rn_inbound_resume(x->in);
+    else
+        rn_exchange_unsent(x, err);
+}
+
+void rn_exchange_relay(rn_exchange *x, ration_text bytes)
+{
+    const int flow = rn_upstream_write(x->up, bytes);
+
+    if (flow < 0)
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(flow));
+    else if (flow == RN_FLOW_FULL)
+        rn_inbound_pause(x->in);
+}
+
+void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers)
+{
+    size_t count = 0;
+
+    if (rn_inbound_head(x->in)->body_bytes == 0)
+        return;
+    int err = rn_gateway_reserve(x->gateway, trailers.count);
+    if (err == RATION_OK) {
+        for (size_t i = 0; i < trailers.count; i++)
+            if (request_field_goes(x, trailers, trailers.items[i].name))
+                x->gateway->fields[count++] = trailers.items[i];
+        err = rn_upstream_finish(x->up, (rn_http_fields){x->gateway->fields, count});
+    }
+    if (err != RATION_OK)
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(err));
+}
