@@ -397,7 +397,7 @@ static void far_out(void **state)
 
 static void usual_lengths(void **state)
 {
-    static const int64_t lengths_s[] = {60, H, 24 * H, 7 * 24 * H, 31 * 24 * H};
+    static const int64_t lengths_s[] = {60, H, 24 * H, 168 * H, 744 * H};
 
     (void)state;
     for (int period = RATION_PERIOD_MINUTE; period <= RATION_PERIOD_MONTH; period++) {
