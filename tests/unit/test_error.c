@@ -7,6 +7,11 @@ static void errors(void **state)
     CHECK_STR(ration_err_text(RATION_OK), "no error");
     CHECK_STR(ration_err_text(RATION_ERR_INVALID), "invalid argument");
     CHECK_STR(ration_err_text(RATION_ERR_NOMEM), "out of memory");
+    CHECK_STR(ration_err_text(RATION_ERR_RANGE), "value out of range");
+    CHECK_STR(ration_err_text(RATION_ERR_UNKNOWN), "no such request or lease");
+    CHECK_STR(ration_err_text(RATION_ERR_FULL), "table full");
+    CHECK_STR(ration_err_text(RATION_ERR_SYNTAX), "malformed text");
+    CHECK_STR(ration_err_text(RATION_ERR_CONFIG), "the configuration has faults");
     CHECK_STR(ration_err_text(RATION_ERR_IO), "input or output failed");
     CHECK_STR(ration_err_text(1), "unknown error");
     CHECK_STR(ration_err_text(-99), "unknown error");

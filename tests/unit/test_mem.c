@@ -67,6 +67,7 @@ static void copies_end_with_nul(void **state)
     CHECK_STR(empty, "");
     CHECK(rn_mem_strdup(mem, NULL) == NULL);
     CHECK(rn_mem_textdup(mem, absent) == NULL);
+    CHECK(rn_mem_textdup(mem, (ration_text){"a", SIZE_MAX}) == NULL);
     rn_mem_free(mem, copies[0]);
     rn_mem_free(mem, copies[1]);
     rn_mem_free(mem, empty);
@@ -150,6 +151,7 @@ static void arena_copies(void **state)
     CHECK_STR(rn_arena_strdup(&arena, ""), "");
     CHECK(rn_arena_strdup(&arena, NULL) == NULL);
     CHECK(rn_arena_textdup(&arena, absent) == NULL);
+    CHECK(rn_arena_textdup(&arena, (ration_text){"a", SIZE_MAX}) == NULL);
     rn_arena_fini(&arena);
 }
 
