@@ -24,13 +24,18 @@ RATION_API RATION_MUST_CHECK int ration_wait_new(const ration_engine_options *op
 RATION_API void ration_wait_free(ration_wait *wait);
 
 /**
- * Ask, and block until the request is granted or refused, at most `request->wait_us`. `out->result` is never QUEUED.
- * `out`'s texts are copied into `*out` storage owned by the calling thread's next call of this function.
+ * Ask, and block until the request is granted or refused, at most `request->wait_us`.
  *
+ * `out->result` is RATION_GRANTED or RATION_REFUSED. `out->limit` lives as long as `wait`; `out->key` is always absent, since
+ * the counter that it names belongs to other threads too. `why`, if not NULL, gets the explanation of a refusal, cut to
+ * `why_size` bytes with the final NUL.
+ *
+ * Ownership  Borrows `request` for the call; `request->user` is not used.
  * Errors     as `ration_engine_submit`.
+ * Cost       One lock; a blocked thread is woken for its own answer only.
  */
 RATION_API RATION_MUST_CHECK int ration_wait_acquire(ration_wait *wait, const ration_request *request,
-                                                     ration_decision *out);
+                                                     ration_decision *out, char *why, size_t why_size);
 
 /** `ration_engine_observe`, from any thread. */
 RATION_API int ration_wait_observe(ration_wait *wait, ration_lease lease, const ration_response *response);
@@ -41,7 +46,7 @@ RATION_API int ration_wait_renew(ration_wait *wait, ration_lease lease);
 /** `ration_engine_release`, from any thread; wakes those who can go now. */
 RATION_API int ration_wait_release(ration_wait *wait, ration_lease lease, const ration_completion *completion);
 
-/** Refuse every blocked and later acquire with `draining`. */
+/** Refuse every blocked and every later acquire with `draining`. Leases stay until they are released. */
 RATION_API void ration_wait_close(ration_wait *wait);
 
 #ifdef __cplusplus
