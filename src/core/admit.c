@@ -3,10 +3,10 @@
 /*
  * What binds a request: its counters, those who wait before it, and penalties.
  *
- * Examining changes nothing, so a refusal spends nothing anywhere. Of all that binds, the one named is: one that refuses
- * (not retryable before retryable), else one whose time is unknown, else the latest, ties to the one declared first. The time
- * to retry is the latest of all and unknown if one of them is. A bucket that comes too late for the deadline counts as one
- * that refuses, with the reason `deadline`, since it is the cause.
+ * Examining changes nothing, so a refusal spends nothing anywhere. Of all that binds, the one named is: one that
+ * refuses (not retryable before retryable), else one whose time is unknown, else the latest, ties to the one declared
+ * first. The time to retry is the latest of all and unknown if one of them is. A bucket that comes too late for the
+ * deadline counts as one that refuses, with the reason `deadline`, since it is the cause.
  *
  * Chapter 1, "Admission" and "Decisions".
  */

@@ -3,8 +3,9 @@
  * Alarms: instants in one heap, the engine's whole idea of "later".
  *
  * Nothing fires by itself; the engine takes the first while it is due. At one instant the kinds go in the
- * order of their enumeration (chapter 1, "At one instant": lost leases first, deadlines last); within a kind each arming
- * gets the next number, so that they fire in the order in which they were armed, on every machine. Moving a alarm counts as arming it.
+ * order of their enumeration (chapter 1, "At one instant": lost leases first, deadlines last); within a kind each
+ * arming gets the next number, so that they fire in the order in which they were armed, on every machine. Moving a
+ * alarm counts as arming it.
  *
  * Invariant: a alarm is in the heap exactly while it is armed, with `at` below RATION_NEVER_US.
  */

@@ -5,7 +5,8 @@
 #include "base/heap.h"
 #include "base/units.h"
 
-/* Instants at which the engine has something to do, in one heap. Equal instants fire by kind, then in order of arming. */
+/* Instants at which the engine has something to do, in one heap. Equal instants fire by kind, then in order of
+ * arming. */
 
 /* In the order in which they pass at one instant. */
 typedef enum rn_alarm_kind {

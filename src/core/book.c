@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From rules to a book: everything is copied into one arena (book_copy.c), names become maps, limits are compiled by their
- * kinds, zones are parsed once.
+ * From rules to a book: everything is copied into one arena (book_copy.c), names become maps, limits are compiled by
+ * their kinds, zones are parsed once.
  *
- * What an account replaces is a limit of its own with counters of its own, at the index of the limit that it replaces; so
- * every account has exactly as many limits as its provider. Faults name the rule as a path: "providers[0].limits[2].window".
+ * What an account replaces is a limit of its own with counters of its own, at the index of the limit that it replaces;
+ * so every account has exactly as many limits as its provider. Faults name the rule as a path:
+ * "providers[0].limits[2].window".
  */
 
 #include "core/book.h"
@@ -422,7 +423,7 @@ static int compile(compiler *c, const ration_rules *rules)
 
 int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules *rules, ration_fault *fault)
 {
-    ration_fault unused;
+    ration_fault unused = {.path = ""};
     char path[sizeof unused.path];
     compiler c = {.book = book, .fault = fault != NULL ? fault : &unused};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Deep copies of rules. A struct is copied whole and then each pointer in it is replaced by a copy of what it points to, so
- * that a plain member that is added to a rule needs no line here.
+ * Deep copies of rules. A struct is copied whole and then each pointer in it is replaced by a copy of what it points
+ * to, so that a plain member that is added to a rule needs no line here.
  */
 
 #include "core/book_copy.h"

@@ -4,8 +4,8 @@
  * The engine: calls in, decisions and events out.
  *
  * Every call first carries out what falls due up to its `now`, one instant after the other: leases lost, then grants to
- * waiters, then deadlines. So a decision depends on the calls and their times alone, never on how often somebody looked.
- * Then comes the call itself, its answer, and the events that it causes.
+ * waiters, then deadlines. So a decision depends on the calls and their times alone, never on how often somebody
+ * looked. Then comes the call itself, its answer, and the events that it causes.
  *
  * All memory that a call may need is taken before it changes anything; what follows cannot fail. Admission checks every
  * counter of the request and then takes from all of them or from none.

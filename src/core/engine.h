@@ -60,7 +60,8 @@ bool rn_place_binds(const rn_place *place);
 
 /* ---- pump.c: waiters ---- */
 
-/* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, or a penalty came. */
+/* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, or a penalty
+ * came. */
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk);
 /* Look at every waiter that may have become able to go, refuse those who no longer can, until nothing changes. */
 void rn_pump(ration_engine *engine);

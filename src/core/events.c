@@ -35,6 +35,7 @@ int rn_events_reserve(rn_events *events, size_t count)
 
     if (ring == NULL)
         return RATION_ERR_NOMEM;
+    assert(events->count <= events->capacity);
     for (size_t i = 0; i < events->count; i++)
         ring[i] = events->ring[(events->first + i) % events->capacity];
     rn_mem_free(events->mem, events->ring);

@@ -4,7 +4,8 @@
 
 #include "core/limit.h"
 
-/* What has happened and has not been taken yet, in order. A counter named by an event is pinned until the event after it is taken. */
+/* What has happened and has not been taken yet, in order. A counter named by an event is pinned until the event after
+ * it is taken. */
 
 typedef struct rn_event {
     ration_event event;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Refusals in plain English, with the numbers in them. A pure function of the decision: whoever shows it asks for it, so a
- * refusal that nobody reads costs no text.
+ * Refusals in plain English, with the numbers in them. A pure function of the decision: whoever shows it asks for it,
+ * so a refusal that nobody reads costs no text.
  */
 
 #include <ration/engine.h>

@@ -3,8 +3,8 @@
 /*
  * What providers say: quotas learn from headers, a 429 penalizes, a success ends the doubling. Chapter 3, "429".
  *
- * A call's status reaches the engine once: the first one observed stands, later responses of the same lease teach only by
- * their headers, and the outcome of a release counts where no status had been observed.
+ * A call's status reaches the engine once: the first one observed stands, later responses of the same lease teach only
+ * by their headers, and the outcome of a release counts where no status had been observed.
  */
 
 #include "core/engine.h"

@@ -3,9 +3,9 @@
 /*
  * The table of requests that wait or hold.
  *
- * Leases live in chunks that never move, so that lists and heaps can point at them; a freed one keeps the memory of its places
- * for its next life. The generation grows with every life, so a handle of an earlier one finds nothing: releasing twice is
- * reported and changes nothing. A lease whose generation is used up is retired.
+ * Leases live in chunks that never move, so that lists and heaps can point at them; a freed one keeps the memory of its
+ * places for its next life. The generation grows with every life, so a handle of an earlier one finds nothing:
+ * releasing twice is reported and changes nothing. A lease whose generation is used up is retired.
  */
 
 #include "core/lease.h"
@@ -37,6 +37,7 @@ rn_lease *rn_leases_at(const rn_leases *leases, uint32_t index)
 
 static int chunk_add(rn_leases *leases)
 {
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the members are pointers. */
     rn_lease **chunks = rn_mem_resize(leases->mem, leases->chunks, leases->chunk_count + 1, sizeof *chunks);
 
     if (chunks == NULL)

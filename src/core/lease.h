@@ -71,7 +71,8 @@ typedef struct rn_leases {
 
 void rn_leases_init(rn_leases *leases, const ration_allocator *mem, uint32_t max);
 void rn_leases_fini(rn_leases *leases);
-/* Room for one more lease with `places` places: RATION_ERR_NOMEM, or RATION_ERR_FULL at the maximum. Nothing is taken yet. */
+/* Room for one more lease with `places` places: RATION_ERR_NOMEM, or RATION_ERR_FULL at the maximum. Nothing is taken
+ * yet. */
 int rn_leases_reserve(rn_leases *leases, size_t places);
 /* The reserved lease, in a new life, state FREE until the caller enters another. */
 rn_lease *rn_leases_take(rn_leases *leases);

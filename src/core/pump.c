@@ -3,16 +3,17 @@
 /*
  * Waiters: who is looked at, who goes, who must be refused.
  *
- * Whoever changes a counter marks it. A mark puts the first of the waiters that keep a place there into the heap `look`,
- * ordered by waiting order, and remembers whether less is there than before. The pump then makes one change at a time: first
- * it refuses those for whom that has become true, then it looks at the first of `look`. Waiters that are not first on some
- * counter of their short set cannot go and are not looked at, so a wake costs O(limits of that request), not O(waiters).
+ * Whoever changes a counter marks it. A mark puts the first of the waiters that keep a place there into the heap
+ * `look`, ordered by waiting order, and remembers whether less is there than before. The pump then makes one change at
+ * a time: first it refuses those for whom that has become true, then it looks at the first of `look`. Waiters that are
+ * not first on some counter of their short set cannot go and are not looked at, so a wake costs O(limits of that
+ * request), not O(waiters).
  *
- * A waiter that could take everything while a penalty runs is `parked`: it may be first nowhere, so it is looked at when the
- * penalty ends, and when a counter that it needs runs short (then its short set grows).
+ * A waiter that could take everything while a penalty runs is `parked`: it may be first nowhere, so it is looked at
+ * when the penalty ends, and when a counter that it needs runs short (then its short set grows).
  *
- * Those to be refused are found by walking a counter's watchers, but only when the bounds kept over them (largest charge,
- * nearest deadline) say that there may be one.
+ * Those to be refused are found by walking a counter's watchers, but only when the bounds kept over them (largest
+ * charge, nearest deadline) say that there may be one.
  *
  * Invariant, between calls: every waiter either has a counter in its short set that it cannot take from, or is parked.
  */
@@ -306,7 +307,8 @@ void rn_account_penalized(ration_engine *engine, rn_account *account)
 
 /* ---- looking ---- */
 
-/* Add to the short set what it cannot take from, as the rule says: only while it could take from everything in the set. */
+/* Add to the short set what it cannot take from, as the rule says: only while it could take from everything in the
+ * set. */
 static bool grow(ration_engine *engine, rn_lease *lease)
 {
     bool grown = false;
@@ -332,12 +334,13 @@ static void look_at(ration_engine *engine, rn_lease *lease)
             return;
         }
     }
-    if (grow(engine, lease))
+    if (grow(engine, lease)) {
         unpark(lease);
-    else if (rn_is_penalized(engine, lease))
+    } else if (rn_is_penalized(engine, lease)) {
         park(lease);
-    else
+    } else {
         rn_grant(engine, lease);
+    }
 }
 
 /* When the first waiter of the counter can take by time alone. */

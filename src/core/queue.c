@@ -3,13 +3,13 @@
 /*
  * Start-time fair queueing by tenant within each priority.
  *
- * A request that begins to wait gets the tag max(V, last tag of its tenant) + ceil(cost / weight): a tenant with many waiters,
- * or dear ones, runs ahead of V and others come before it. V is the largest tag of a waiter granted; the last tag of a tenant
- * is the largest of those granted or still waiting, so one that was refused or gave up does not count. Tags saturate, then age
- * decides.
+ * A request that begins to wait gets the tag max(V, last tag of its tenant) + ceil(cost / weight): a tenant with many
+ * waiters, or dear ones, runs ahead of V and others come before it. V is the largest tag of a waiter granted; the last
+ * tag of a tenant is the largest of those granted or still waiting, so one that was refused or gave up does not count.
+ * Tags saturate, then age decides.
  *
- * When nobody of a priority waits, no tenant's last tag is above V: forgetting V and all tags together changes no later order.
- * That is what keeps the tags small and the tenants few.
+ * When nobody of a priority waits, no tenant's last tag is above V: forgetting V and all tags together changes no later
+ * order. That is what keeps the tags small and the tenants few.
  *
  * Invariant: the waiters of one tenant and priority are in order of arrival, hence of growing tags.
  */

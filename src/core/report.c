@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reports: everything there is, in an order that depends on the rules and keys alone. They allocate and sort; no decision
- * passes here.
+ * Reports: everything there is, in an order that depends on the rules and keys alone. They allocate and sort; no
+ * decision passes here.
  */
 
 #include "core/engine.h"

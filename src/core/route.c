@@ -3,12 +3,12 @@
 /*
  * Routes: the names of a request, resolved once.
  *
- * The names are written one after the other, each behind its length, into a scratch buffer; that text is the key of the cache.
- * A route holds no capacity and may be forgotten whenever nobody uses it; what must last is in the counters. Routes that
- * nobody uses are kept in a bounded list, the least recently used goes first.
+ * The names are written one after the other, each behind its length, into a scratch buffer; that text is the key of the
+ * cache. A route holds no capacity and may be forgotten whenever nobody uses it; what must last is in the counters.
+ * Routes that nobody uses are kept in a bounded list, the least recently used goes first.
  *
- * A counter may be forgotten when it equals a fresh one and no lease, waiter or undelivered event needs it; its idle routes
- * go with it. That happens only when its limit is at `maxKeys`.
+ * A counter may be forgotten when it equals a fresh one and no lease, waiter or undelivered event needs it; its idle
+ * routes go with it. That happens only when its limit is at `maxKeys`.
  *
  * Bounds: the names of a request together NAMES_MAX bytes, a scope key KEY_MAX bytes.
  */
@@ -28,7 +28,7 @@
 #define EVICT_LOOKS 1024
 
 int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book, rn_alarms *timers,
-                   size_t *timers_needed)
+                   size_t *timers_needed) /* NOLINT(readability-non-const-parameter): the struct keeps it, to count */
 {
     *routes = (rn_routes){.mem = mem, .book = book, .timers = timers, .timers_needed = timers_needed};
     rn_map_init(&routes->by_names, mem);
@@ -212,10 +212,11 @@ static bool subject_init(const rn_book *book, const ration_request *request, con
         if (!subject_add(subject, request->vars[i].name, request->vars[i].value))
             return false;
     }
-    if (request->endpoint.data != NULL)
+    if (request->endpoint.data != NULL) {
         subject_from_endpoint(provider, request->endpoint, subject, endpoint);
-    else if (request->path.data != NULL && !subject_from_path(provider, request->path, subject, endpoint))
+    } else if (request->path.data != NULL && !subject_from_path(provider, request->path, subject, endpoint)) {
         return false;
+    }
 
     subject->auth = request_is_auth(request, provider, *endpoint);
     subject->dimension[RN_DIMENSION_INSTANCE] = book->instance;
@@ -442,23 +443,17 @@ static int route_link(rn_routes *routes, ration_time now, rn_route *route, const
     return RATION_OK;
 }
 
-static int route_new(rn_routes *routes, ration_time now, const ration_request *request, rn_account *account,
-                     ration_text names, rn_route **out, const rn_limit **full)
+/* What a request's names lead to. On error the route is the caller's to free. */
+static int route_fill(rn_routes *routes, ration_time now, const ration_request *request, rn_route *route,
+                      const rn_limit **full)
 {
     const ration_defaults *endpoint;
+    const ration_defaults *general = &route->provider->rule.defaults;
+    const ration_text copy = {route->names, route->names_size};
     rn_subject subject;
 
-    if (!subject_init(routes->book, request, account, &subject, &endpoint))
+    if (!subject_init(routes->book, request, route->account, &subject, &endpoint))
         return RATION_ERR_INVALID;
-
-    rn_route *route = route_alloc(routes, account, names);
-
-    if (route == NULL)
-        return RATION_ERR_NOMEM;
-
-    const ration_defaults *general = &account->provider->rule.defaults;
-    const ration_text copy = {route->names, names.size};
-
     route->endpoint = endpoint;
     route->tenant =
         text_or_default(names_field(copy, NAME_TENANT), endpoint != NULL ? endpoint->tenant : NULL, general->tenant);
@@ -469,13 +464,8 @@ static int route_new(rn_routes *routes, ration_time now, const ration_request *r
 
     if (err == RATION_OK)
         err = rn_map_add(&routes->by_names, &route->node, route->names, route->names_size);
-    if (err != RATION_OK) {
-        route_free(routes, route);
-        return err;
-    }
-    route->cached = true;
-    *out = route;
-    return RATION_OK;
+    route->cached = err == RATION_OK;
+    return err;
 }
 
 static rn_account *account_find(const rn_book *book, const ration_request *request, ration_reason *reason)
@@ -483,12 +473,13 @@ static rn_account *account_find(const rn_book *book, const ration_request *reque
     rn_account *account = rn_book_account(book, request->account);
     const rn_provider *provider = rn_book_provider(book, request->provider);
 
-    if (request->provider.data != NULL && provider == NULL)
+    if (request->provider.data != NULL && provider == NULL) {
         *reason = RATION_REASON_UNKNOWN_PROVIDER;
-    else if (account == NULL || (provider != NULL && account->provider != provider))
+    } else if (account == NULL || (provider != NULL && account->provider != provider)) {
         *reason = RATION_REASON_UNKNOWN_ACCOUNT;
-    else
+    } else {
         return account;
+    }
     return NULL;
 }
 
@@ -518,8 +509,18 @@ int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *req
     if (account == NULL)
         return RATION_OK;
 
-    const int err = route_new(routes, now, request, account, (ration_text){names.data, names.used}, out, limit);
+    rn_route *route = route_alloc(routes, account, (ration_text){names.data, names.used});
 
+    if (route == NULL)
+        return RATION_ERR_NOMEM;
+
+    const int err = route_fill(routes, now, request, route, limit);
+
+    if (err == RATION_OK) {
+        *out = route;
+        return RATION_OK;
+    }
+    route_free(routes, route);
     if (err != RATION_ERR_FULL)
         return err;
     *reason = RATION_REASON_TOO_MANY_KEYS;

@@ -5,8 +5,8 @@
 #include "core/book.h"
 
 /*
- * What a request's names lead to: its account, endpoint and the counters of every limit that applies. Cached by the names, so
- * that the second request with the same ones costs one hash and one comparison.
+ * What a request's names lead to: its account, endpoint and the counters of every limit that applies. Cached by the
+ * names, so that the second request with the same ones costs one hash and one comparison.
  */
 
 typedef struct rn_route_link {
@@ -50,9 +50,9 @@ int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book
 void rn_routes_fini(rn_routes *routes);
 
 /*
- * The route of a request, with one reference for the caller; NULL with `*reason` saying why there is none: unknown_provider,
- * unknown_account, too_many_keys (then `*limit` is the one). RATION_ERR_INVALID for names beyond their bounds,
- * RATION_ERR_NOMEM.
+ * The route of a request, with one reference for the caller; NULL with `*reason` saying why there is none:
+ * unknown_provider, unknown_account, too_many_keys (then `*limit` is the one). RATION_ERR_INVALID for names beyond
+ * their bounds, RATION_ERR_NOMEM.
  */
 int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *request, rn_route **out,
                    ration_reason *reason, const rn_limit **limit);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A limit applies to a request when every dimension of its scope has a value and every filter matches; the values in order of
- * the scope's declaration make the key: "acme-meraki/organizationId=549236". Inside a value '/', '=' and '%' are
- * percent-encoded, so different values can never make the same key.
+ * A limit applies to a request when every dimension of its scope has a value and every filter matches; the values in
+ * order of the scope's declaration make the key: "acme-meraki/organizationId=549236". Inside a value '/', '=' and '%'
+ * are percent-encoded, so different values can never make the same key.
  *
  * Methods are compared without regard to case, everything else to the byte.
  */

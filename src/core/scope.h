@@ -6,7 +6,8 @@
 #include "base/text.h"
 #include "core/template.h"
 
-/* Scopes: which dimensions partition a limit, and the key that a request has in them. Chapter 1, "Words" and "Limit kinds". */
+/* Scopes: which dimensions partition a limit, and the key that a request has in them. Chapter 1, "Words" and "Limit
+ * kinds". */
 
 typedef enum rn_dimension_kind {
     RN_DIMENSION_INSTANCE = 0,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Templates and globs are the same thing: a list of segment patterns. A template names variables with `{name}`, a glob uses
- * `*` within a segment; `**` stands for zero or more whole segments in both.
+ * Templates and globs are the same thing: a list of segment patterns. A template names variables with `{name}`, a glob
+ * uses `*` within a segment; `**` stands for zero or more whole segments in both.
  *
- * Matching keeps one point of return, the last `**` passed: an earlier one can never do better, because a later one already
- * takes any number of segments. The same holds for `*` within a segment. So nothing is exponential.
+ * Matching keeps one point of return, the last `**` passed: an earlier one can never do better, because a later one
+ * already takes any number of segments. The same holds for `*` within a segment. So nothing is exponential.
  */
 
 #include "core/template.h"

@@ -8,7 +8,8 @@
 #include "base/arena.h"
 #include "base/text.h"
 
-/* Path templates that name variables, and globs over them. Both work segment by segment; empty segments do not count. */
+/* Path templates that name variables, and globs over them. Both work segment by segment; empty segments do not
+ * count. */
 
 #define RN_SEGMENTS_MAX 64
 
@@ -38,12 +39,13 @@ typedef struct rn_template {
     size_t count;
 } rn_template;
 
-/* Compile; the text is borrowed. RATION_ERR_SYNTAX: no leading '/', unbalanced braces, an empty or repeated name, too long. */
+/* Compile; the text is borrowed. RATION_ERR_SYNTAX: no leading '/', unbalanced braces, an empty or repeated name, too
+ * long. */
 int rn_template_init(rn_template *template, rn_arena *arena, ration_text text);
 
 /*
- * Does `path` match? `values`, RN_SEGMENTS_MAX texts or NULL, gets the value of each variable at the index of its segment.
- * Worst case O(segments of both multiplied): only the last "**" is ever tried again.
+ * Does `path` match? `values`, RN_SEGMENTS_MAX texts or NULL, gets the value of each variable at the index of its
+ * segment. Worst case O(segments of both multiplied): only the last "**" is ever tried again.
  */
 bool rn_template_match(const rn_template *template, const rn_path *path, ration_text *values);
 

@@ -80,32 +80,33 @@ static void word_apply(ration_request *r, ration_var *vars, const char *key, con
 {
     const int64_t number = strtoll(value, NULL, 10);
 
-    if (strcmp(key, "account") == 0)
+    if (strcmp(key, "account") == 0) {
         r->account = ration_text_of(value);
-    else if (strcmp(key, "cost") == 0)
+    } else if (strcmp(key, "cost") == 0) {
         r->cost = number * RATION_UNIT;
-    else if (strcmp(key, "hold") == 0)
+    } else if (strcmp(key, "hold") == 0) {
         r->hold_us = number * 1000;
-    else if (strcmp(key, "wait") == 0)
+    } else if (strcmp(key, "wait") == 0) {
         r->wait_us = number * 1000;
-    else if (strcmp(key, "ttl") == 0)
+    } else if (strcmp(key, "ttl") == 0) {
         r->ttl_us = number * 1000;
-    else if (strcmp(key, "tenant") == 0)
+    } else if (strcmp(key, "tenant") == 0) {
         r->tenant = ration_text_of(value);
-    else if (strcmp(key, "priority") == 0)
+    } else if (strcmp(key, "priority") == 0) {
         r->priority = priority_of(value);
-    else if (strcmp(key, "retry") == 0)
+    } else if (strcmp(key, "retry") == 0) {
         r->retry = number != 0;
-    else if (strcmp(key, "auth") == 0)
+    } else if (strcmp(key, "auth") == 0) {
         r->auth = number != 0 ? RATION_AUTH_YES : RATION_AUTH_NO;
-    else if (strcmp(key, "path") == 0)
+    } else if (strcmp(key, "path") == 0) {
         r->path = ration_text_of(value);
-    else if (strcmp(key, "method") == 0)
+    } else if (strcmp(key, "method") == 0) {
         r->method = ration_text_of(value);
-    else if (strcmp(key, "provider") == 0)
+    } else if (strcmp(key, "provider") == 0) {
         r->provider = ration_text_of(value);
-    else
+    } else {
         vars[r->var_count++] = (ration_var){ration_text_of(key), ration_text_of(value)};
+    }
 }
 
 static const char *refusal_text(world *w, const ration_decision *d)
