@@ -4,6 +4,10 @@
 
 /* The commands of the binary. A new one is a file cmd_<verb>.c, a line here and a row in main.c's table. */
 
+#include <stdio.h>
+
+#include <ration/config.h>
+
 enum {
     RN_EXIT_OK = 0,
     RN_EXIT_FAULTS = 1, /* the command did its work and the answer is no: faults, a decision that differs */
@@ -19,10 +23,15 @@ typedef struct rn_command {
     int (*run)(const struct rn_command *self, int argc, char **argv);
 } rn_command;
 
+int rn_cmd_schema(const rn_command *self, int argc, char **argv);
+int rn_cmd_validate(const rn_command *self, int argc, char **argv);
 int rn_cmd_version(const rn_command *self, int argc, char **argv);
 
 /* The usage of one command on standard error, with what is wrong before it. Returns RN_EXIT_USAGE. */
 int rn_usage_error(const rn_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Every fault of a config as a line, with the line of the file and a caret below it. */
+void rn_faults_print(const ration_config_faults *faults, FILE *out);
 
 /* Flushes standard output; RN_EXIT_USAGE with a message if it could not be written, else `status`. */
 int rn_finish_output(int status);

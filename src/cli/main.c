@@ -16,6 +16,12 @@
 #include "cli/cli.h"
 
 static const rn_command commands[] = {
+    {"validate", "FILE", "check a config file and print every fault with its line",
+     "Prints nothing and exits 0 when the file is good. Exits 1 when it has faults, 2 when it cannot be read.",
+     rn_cmd_validate},
+    {"schema", "[--markdown]", "print the JSON Schema of the config file",
+     "For editors that complete and check YAML. --markdown prints the reference page of all keys instead.",
+     rn_cmd_schema},
     {"version", "", "print the version", NULL, rn_cmd_version},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

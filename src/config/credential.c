@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The key of a credential: what stands for it in scope keys, reports and recordings.
+ *
+ * HMAC-SHA256 under a salt, so that a recording does not let anyone test guesses of the secret who has not the salt.
+ * The name of the field counts without regard to case, a colon keeps name and value apart.
+ */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <string.h>
+
+#include "config/loader.h"
+
+#define KEY_BYTES 8
+
+int rn_credential_key(const ration_config_options *options, rn_arena *arena, const rn_credential *credential,
+                      const char **out)
+{
+    static const char hex[] = "0123456789abcdef";
+    const size_t name = strlen(credential->header);
+    const size_t value = strlen(credential->value);
+    unsigned char *message = rn_arena_zalloc(arena, name + 1 + value, 1);
+    char *key = rn_arena_zalloc(arena, KEY_BYTES * 2 + 1, 1);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned digest_size = 0;
+
+    if (message == NULL || key == NULL || options->salt_size > 4096)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < name; i++) {
+        const char c = credential->header[i];
+
+        message[i] = (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    message[name] = ':';
+    memcpy(message + name + 1, credential->value, value);
+
+    const bool done = HMAC(EVP_sha256(), options->salt, (int)options->salt_size, message, name + 1 + value, digest,
+                           &digest_size) != NULL;
+
+    OPENSSL_cleanse(message, name + 1 + value);
+    if (!done || digest_size < KEY_BYTES)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < KEY_BYTES; i++) {
+        key[2 * i] = hex[digest[i] >> 4];
+        key[2 * i + 1] = hex[digest[i] & 0xF];
+    }
+    *out = key;
+    return RATION_OK;
+}

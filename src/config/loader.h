@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CONFIG_LOADER_H
+#define RN_CONFIG_LOADER_H
+
+#include "base/text.h"
+#include "config/faults.h"
+#include "config/model.h"
+#include "config/schema.h"
+
+/* One load under way: what the readers of keys and the checks share. */
+
+#define RN_PATH_MAX 320
+
+struct rn_loader {
+    const ration_allocator *mem;
+    const ration_config_options *options;
+    rn_arena *arena; /* the config's: what stays */
+    rn_arena work;   /* nodes and texts of this load; the faults' arena */
+    rn_faults faults;
+    rn_config_model *model;
+    const rn_node *root;
+    char path[RN_PATH_MAX]; /* of the node that is read */
+    size_t path_size;
+    const rn_node *at; /* the scalar that is read, for its faults */
+    bool quiet_value;  /* it is a secret, or comes from outside: do not repeat it */
+    uint32_t sources;
+    bool nomem;
+};
+
+/* Longer and shorter paths. `push` returns what `pop` needs. */
+size_t rn_path_push(rn_loader *loader, ration_text key);
+size_t rn_path_index(rn_loader *loader, size_t index);
+void rn_path_pop(rn_loader *loader, size_t size);
+
+/* A fault at a node of the present path; with `key`, of that key below it. `text` is a format. `hint` may be NULL. */
+void rn_loader_fault(rn_loader *loader, const rn_node *at, const char *key, const char *hint, const char *text, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* A text of the user as a message may show it: in quotes, without control characters, cut when long. */
+const char *rn_loader_quote(rn_loader *loader, ration_text text);
+const char *rn_loader_format(rn_loader *loader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A copy that the config keeps; NULL sets `nomem`. */
+const char *rn_loader_keep(rn_loader *loader, ration_text text);
+void *rn_loader_alloc(rn_loader *loader, rn_arena *arena, size_t count, size_t size);
+
+/* Read the object `node` into `self`, with all faults. */
+void rn_read_object(rn_loader *loader, const rn_object *object, const rn_node *node, void *self);
+
+/* Something with a name and a place. */
+typedef struct rn_named {
+    ration_text name;
+    const rn_node *at;
+    size_t order;
+} rn_named;
+
+/* A fault for each name that stands twice: of items of a list, in their `key`; NULL: of keys. Sorts `items`. */
+void rn_loader_unique(rn_loader *loader, rn_named *items, size_t count, const char *key);
+
+/*
+ * `${NAME}`, `${file:/path}` and `$${` in a scalar; `*out` is borrowed from the loader. RATION_ERR_CONFIG: a fault
+ * was added.
+ */
+int rn_expand(rn_loader *loader, const rn_node *node, ration_text *out, bool *expanded);
+
+/* The time zone is read once and kept among the rules'. RATION_ERR_CONFIG: a fault was added. */
+int rn_zone_load(rn_loader *loader, ration_text name, const char **out);
+
+/*
+ * A whole file of at most `max` bytes, in the arena, NUL-terminated. Only regular files: nothing here ever waits for a
+ * pipe. RATION_ERR_IO with `*why` set; RATION_ERR_NOMEM.
+ */
+int rn_file_read(rn_arena *arena, const char *path, size_t max, ration_text *out, const char **why);
+
+/* Merge the files that `include:` names into `*root`. RATION_ERR_NOMEM; faults otherwise. */
+int rn_include(rn_loader *loader, const char *path, const rn_node **root);
+/* Read and parse one file. `*out` is NULL when it has faults. */
+int rn_loader_source(rn_loader *loader, const char *name, ration_text text, uint32_t first_line, const rn_node **out);
+
+/* URLs and addresses. RATION_ERR_SYNTAX; RATION_ERR_NOMEM. */
+int rn_url_read(rn_loader *loader, ration_text text, rn_url *out);
+int rn_address_read(rn_loader *loader, ration_text text, rn_address *out);
+
+/* The checks of objects (schema.c names them). */
+void rn_check_settings(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_limit(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_provider(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_credential(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_account(rn_loader *loader, const rn_node *given, void *self);
+const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
+
+/* HMAC-SHA256(salt, header ":" value), the first 16 hex characters. RATION_ERR_NOMEM. */
+int rn_credential_key(const ration_config_options *options, rn_arena *arena, const rn_credential *credential,
+                      const char **out);
+
+#endif

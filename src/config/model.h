@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CONFIG_MODEL_H
+#define RN_CONFIG_MODEL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "config/config.h"
+
+/*
+ * A loaded config in memory, as the table of keys fills it. The rules' own structs stand at the front of each member,
+ * so that the table writes into them directly; the plain arrays of `ration_rules` are copied together at the end.
+ */
+
+/* Begins with its name, as all members of lists do. */
+typedef struct rn_limit_model {
+    ration_limit_rule rule; /* `max` and `max_auto` are set from the two below */
+    int64_t max;            /* RATION_UNSET: auto */
+    int64_t initial_max;    /* RATION_UNSET: not given */
+} rn_limit_model;
+
+typedef struct rn_target_model {
+    const char *name;
+    rn_url url;
+} rn_target_model;
+
+typedef struct rn_provider_model {
+    ration_provider_rule rule;
+    rn_provider net;
+    ration_endpoint_rule *endpoints;
+    rn_limit_model *limits;
+    rn_target_model *targets;
+    size_t target_count;
+} rn_provider_model;
+
+typedef struct rn_account_model {
+    ration_account_rule rule;
+    rn_account net;
+    rn_limit_model *limits;
+    size_t limit_count;
+    rn_map_node by_name;
+} rn_account_model;
+
+typedef struct rn_config_model {
+    rn_settings settings;
+    ration_rules rules;
+    rn_provider_model *providers;
+    rn_account_model *accounts;
+} rn_config_model;
+
+struct ration_config {
+    const ration_allocator *mem;
+    rn_arena arena;
+    rn_config_model model;
+    rn_map accounts;
+};
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kinds of scalars that are texts: names, header fields, templates, scopes.
+ *
+ * All share one shape: a test says whether the text is one, and the config keeps a copy. What the core knows better
+ * (two variables of one name in a template, say) is left to it: the engine is made once at the end of every load.
+ */
+#include <string.h>
+
+#include "config/loader.h"
+
+#define NAME_MAX_BYTES 255
+#define TEXT_MAX_BYTES 65536
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7F;
+}
+
+static bool is_text(ration_text text, size_t max)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (is_control(text.data[i]))
+            return false;
+    }
+    return text.size > 0 && text.size <= max;
+}
+
+static bool is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* A token of RFC 9110: names of fields, methods. */
+static bool is_token(ration_text text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (!is_alnum(text.data[i]) && (text.data[i] == '\0' || strchr("!#$%&'*+-.^_`|~", text.data[i]) == NULL))
+            return false;
+    }
+    return text.size > 0 && text.size <= NAME_MAX_BYTES;
+}
+
+static int text_store(rn_loader *loader, bool good, ration_text text, void *out)
+{
+    const char *kept = good ? rn_loader_keep(loader, text) : NULL;
+
+    if (!good)
+        return RATION_ERR_SYNTAX;
+    if (kept == NULL)
+        return RATION_ERR_NOMEM;
+    memcpy(out, &kept, sizeof kept);
+    return RATION_OK;
+}
+
+static bool text_write(rn_out *out, const rn_key *key, const void *value)
+{
+    const char *s = NULL;
+
+    (void)key;
+    memcpy(&s, value, sizeof s);
+    if (s != NULL)
+        rn_out_json(out, s);
+    return s != NULL;
+}
+
+static int text_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, text.size > 0 && text.size <= TEXT_MAX_BYTES, text, out);
+}
+
+static int name_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_text(text, NAME_MAX_BYTES), text, out);
+}
+
+/* An empty name of a field says that it is not read. */
+static int header_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text.size == 0 ? RATION_OK : text_store(loader, is_token(text), text, out);
+}
+
+static int header_value_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_text(text, TEXT_MAX_BYTES), text, out);
+}
+
+static int method_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_token(text), text, out);
+}
+
+/* The length of the variable that begins at `at` with its braces; 0: malformed. */
+static size_t variable_size(ration_text text, size_t at)
+{
+    size_t end = at + 1;
+
+    while (end < text.size && strchr("{}/", text.data[end]) == NULL)
+        end++;
+    if (end == text.size || text.data[end] != '}' || end == at + 1)
+        return 0;
+    return end + 1 - at;
+}
+
+static int template_fault(rn_loader *loader, const char *text, const char *hint)
+{
+    rn_loader_fault(loader, loader->at, NULL, hint, "%s", text);
+    return RATION_ERR_CONFIG;
+}
+
+static int template_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    if (text.size == 0 || text.data[0] != '/')
+        return template_fault(loader, "a path template must begin with '/'",
+                              loader->quiet_value ? NULL : rn_loader_format(loader, "/%s", text.data));
+    if (!is_text(text, TEXT_MAX_BYTES))
+        return RATION_ERR_SYNTAX;
+    for (size_t i = 0; i < text.size;) {
+        const size_t variable = text.data[i] == '{' ? variable_size(text, i) : 1;
+
+        if (variable == 0 || text.data[i] == '}')
+            return template_fault(loader, "the braces of a path template do not match",
+                                  "a variable is a name in braces, such as /networks/{networkId}");
+        if (text.data[i] == '?' || text.data[i] == '#')
+            return template_fault(loader, "a path template has no query and no fragment",
+                                  "end it before the '?' or '#'");
+        i += variable;
+    }
+    return text_store(loader, true, text, out);
+}
+
+static int glob_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_text(text, TEXT_MAX_BYTES) && text.data[0] == '/', text, out);
+}
+
+static const char *const dimensions[] = {"instance",   "provider", "account", "target",
+                                         "credential", "endpoint", "tenant"};
+enum { DIMENSION_COUNT = sizeof dimensions / sizeof dimensions[0] };
+
+static const char *dimension_at(const void *names, size_t index)
+{
+    (void)names;
+    return dimensions[index];
+}
+
+static int dimension_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    if (text.size >= 4 && memcmp(text.data, "var:", 4) == 0) {
+        if (!is_text(text, NAME_MAX_BYTES) || text.size == 4)
+            return template_fault(loader, "'var:' needs the name of a variable", "such as var:organizationId");
+        return text_store(loader, true, text, out);
+    }
+    for (size_t i = 0; i < DIMENSION_COUNT; i++) {
+        if (rn_text_is(text, dimensions[i]))
+            return text_store(loader, true, text, out);
+    }
+    if (loader->quiet_value)
+        return RATION_ERR_SYNTAX;
+
+    const char *nearest = rn_nearest(text, NULL, DIMENSION_COUNT, dimension_at);
+    const char *hint = nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest)
+                                       : "for a variable of the path, 'var:' and its name";
+
+    rn_loader_fault(loader, loader->at, NULL, hint, "%s is no dimension of a scope", rn_loader_quote(loader, text));
+    return RATION_ERR_CONFIG;
+}
+
+static int key16_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    bool good = text.size == 16;
+
+    (void)key;
+    for (size_t i = 0; good && i < text.size; i++)
+        good = (text.data[i] >= '0' && text.data[i] <= '9') || (text.data[i] >= 'a' && text.data[i] <= 'f');
+    return text_store(loader, good, text, out);
+}
+
+static bool has_prefix(ration_text text, const char *prefix)
+{
+    const size_t size = strlen(prefix);
+
+    return text.size > size && memcmp(text.data, prefix, size) == 0;
+}
+
+static int proxy_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    const bool known = has_prefix(text, "http://") || has_prefix(text, "https://") || has_prefix(text, "socks5://") ||
+                       has_prefix(text, "socks5h://");
+
+    (void)key;
+    return text_store(loader, known && is_text(text, TEXT_MAX_BYTES), text, out);
+}
+
+static int zone_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    const char *name = NULL;
+    const int err = rn_zone_load(loader, text, &name);
+
+    (void)key;
+    if (err == RATION_OK)
+        memcpy(out, &name, sizeof name);
+    return err;
+}
+
+#define STRING "\"type\":\"string\""
+#define FILLED STRING ",\"minLength\":1"
+
+const rn_type rn_type_text = {"text", "a text", RN_FORM_TEXT, sizeof(char *), FILLED, text_read, text_write, NULL};
+const rn_type rn_type_name = {"name",       "a name of 1 to 255 bytes without control characters",
+                              RN_FORM_TEXT, sizeof(char *),
+                              FILLED,       name_read,
+                              text_write,   NULL};
+const rn_type rn_type_header = {
+    "field name", "the name of a header field", RN_FORM_TEXT, sizeof(char *), STRING, header_read, text_write, NULL};
+const rn_type rn_type_header_value = {"text",       "the value of a header field (one line)",
+                                      RN_FORM_TEXT, sizeof(char *),
+                                      FILLED,       header_value_read,
+                                      text_write,   NULL};
+const rn_type rn_type_method = {
+    "method", "a method such as GET", RN_FORM_TEXT, sizeof(char *), FILLED, method_read, text_write, NULL};
+const rn_type rn_type_file = {"path of a file", "the path of a file", RN_FORM_TEXT, sizeof(char *),
+                              FILLED,           header_value_read,    text_write,   NULL};
+const rn_type rn_type_template = {"path template",
+                                  "a path template such as /networks/{networkId}/devices",
+                                  RN_FORM_TEXT,
+                                  sizeof(char *),
+                                  STRING ",\"pattern\":\"^/|[$][{]\"",
+                                  template_read,
+                                  text_write,
+                                  NULL};
+const rn_type rn_type_glob = {"glob",
+                              "a glob that begins with '/', such as /networks/*/devices or /oauth/**",
+                              RN_FORM_TEXT,
+                              sizeof(char *),
+                              STRING ",\"pattern\":\"^/|[$][{]\"",
+                              glob_read,
+                              text_write,
+                              NULL};
+const rn_type rn_type_dimension = {
+    "dimension",
+    "a dimension of a scope",
+    RN_FORM_TEXT,
+    sizeof(char *),
+    STRING ",\"pattern\":\"^(instance|provider|account|target|credential|endpoint|tenant|var:.+)$|[$][{]\"",
+    dimension_read,
+    text_write,
+    NULL};
+const rn_type rn_type_zone = {
+    "time zone", "a time zone such as America/Los_Angeles", RN_FORM_TEXT, sizeof(char *), FILLED, zone_read, text_write,
+    NULL};
+const rn_type rn_type_key16 = {"credential key",
+                               "a credential key: 16 digits of 0-9 and a-f",
+                               RN_FORM_TEXT,
+                               sizeof(char *),
+                               STRING ",\"pattern\":\"^[0-9a-f]{16}$\"",
+                               key16_read,
+                               text_write,
+                               NULL};
+const rn_type rn_type_proxy = {
+    "proxy",      "a proxy such as http://proxy.example:3128 (http, https, socks5 or socks5h)",
+    RN_FORM_TEXT, sizeof(char *),
+    FILLED,       proxy_read,
+    text_write,   NULL};
+const rn_type rn_type_target = {"target",     "the name of a target of the provider, or a URL",
+                                RN_FORM_TEXT, sizeof(char *),
+                                FILLED,       name_read,
+                                text_write,   NULL};
