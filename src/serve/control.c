@@ -97,9 +97,10 @@ static const struct page *page_find(ration_text target)
 
     while (end < target.size && target.data[end] != '?')
         end++;
-    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
         if (rn_text_is(rn_text_slice(target, 0, end), pages[i].path))
             return &pages[i];
+    }
     return NULL;
 }
 

@@ -21,7 +21,7 @@
 
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
-#define SEEN_MAX_BYTES (1024 * 1024)
+#define SEEN_MAX_BYTES ((size_t)1 << 20)
 
 static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "waiting",    "sending",
                                                             "looking", "responding", "leaving"};
@@ -180,10 +180,12 @@ void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
     rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
     rn_problem_write(&body, &full);
     const rn_response response = problem_response(x, &full, fields, stamp, after);
-    if (body.err != RATION_OK || rn_inbound_respond(x->in, &response, (ration_text){body.data, body.size}) != RATION_OK)
+    if (body.err != RATION_OK ||
+        rn_inbound_respond(x->in, &response, (ration_text){body.data, body.size}) != RATION_OK) {
         rn_inbound_abort(x->in);
-    else
+    } else {
         x->gateway->counts.responses[response.status / 100]++;
+    }
     x->in = NULL;
     rn_output_fini(&body);
 }
@@ -247,11 +249,12 @@ static void exchange_error(rn_exchange *x, int err)
 
 void rn_exchange_unsent(rn_exchange *x, int err)
 {
-    if (err == RATION_ERR_INVALID)
+    if (err == RATION_ERR_INVALID) {
         exchange_reject(x, 400, "Request cannot be passed on", "a method, target or field is outside HTTP/1.1",
                         (ration_text){NULL, 0});
-    else
+    } else {
         exchange_error(x, err);
+    }
 }
 
 void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words)
@@ -459,10 +462,11 @@ static void on_gone(void *user, rn_inbound *in, rn_gone why)
     rn_gateway *gw = user;
 
     (void)why;
-    if (x->state == RN_EXCHANGE_WAITING)
+    if (x->state == RN_EXCHANGE_WAITING) {
         gw->counts.gone_waiting++;
-    else
+    } else {
         gw->counts.gone_running++;
+    }
     x->in = NULL;
     rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
 }

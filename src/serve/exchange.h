@@ -75,38 +75,38 @@ struct rn_gateway {
 /* ---- gateway.c */
 
 /* Room for `count` fields in both scratch arrays. RATION_ERR_NOMEM. */
-int rn_gateway_reserve(rn_gateway *gateway, size_t count);
+int rn_gateway_reserve(rn_gateway *gw, size_t count);
 /* NULL: no such account. `name` as it stands in the target. */
-const rn_destination *rn_gateway_find(rn_gateway *gateway, ration_text name);
+const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name);
 
 /* ---- exchange.c */
 
 extern const rn_server_handlers rn_exchange_handlers; /* `user` is the gateway */
 
 /* What a waiter gets to hear. `event` is that of the decider. */
-void rn_exchange_event(rn_exchange *exchange, const ration_event *event);
+void rn_exchange_event(rn_exchange *x, const ration_event *event);
 /*
  * Answer with a problem document, unless the response runs already: then break it, so that it does not look complete.
  */
-void rn_exchange_fail(rn_exchange *exchange, const rn_problem *problem);
+void rn_exchange_fail(rn_exchange *x, const rn_problem *problem);
 /* The same for what broke upstream; also counts, logs and ends the exchange. */
-void rn_exchange_broken(rn_exchange *exchange, rn_upstream_fault fault, const char *words);
+void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words);
 /* The call was granted and could not even be started: `err` is net's. Answers and ends. */
-void rn_exchange_unsent(rn_exchange *exchange, int err);
-void rn_exchange_enter(rn_exchange *exchange, rn_exchange_state state);
+void rn_exchange_unsent(rn_exchange *x, int err);
+void rn_exchange_enter(rn_exchange *x, rn_exchange_state state);
 /* The one way out, from every state. The exchange is dead afterwards. */
-void rn_exchange_end(rn_exchange *exchange, ration_outcome outcome);
+void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 /* Ration-Request-Id; at least 40 bytes. */
-ration_text rn_exchange_name(const rn_exchange *exchange, char *buffer, size_t size);
+ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size);
 /* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
-size_t rn_exchange_stamp(const rn_exchange *exchange, rn_http_field *fields, char *buffer, size_t size);
+size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size);
 
 /* ---- upstream.c */
 
 /* Send the call that was granted. */
-void rn_exchange_send(rn_exchange *exchange);
+void rn_exchange_send(rn_exchange *x);
 /* The client's body goes on. */
-void rn_exchange_relay(rn_exchange *exchange, ration_text bytes);
-void rn_exchange_relay_end(rn_exchange *exchange, rn_http_fields trailers);
+void rn_exchange_relay(rn_exchange *x, ration_text bytes);
+void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers);
 
 #endif

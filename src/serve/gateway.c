@@ -19,7 +19,7 @@
 #include "serve/exchange.h"
 
 #define ACCOUNT_MAX_BYTES 256
-#define TARGET_MAX_BYTES (256 * 1024)
+#define TARGET_MAX_BYTES ((size_t)256 << 10)
 #define NOTABLE_PENALTY_US (INT64_C(3600) * 1000000)
 
 /* ---- the decider's events */
@@ -45,10 +45,11 @@ static void gateway_settle(rn_gateway *gw)
     ration_event event;
 
     while (d->ops->next_event(d, &event)) {
-        if (event.type == RATION_EVENT_PENALTY)
+        if (event.type == RATION_EVENT_PENALTY) {
             penalty_log(gw, &event);
-        else if (event.user != NULL)
+        } else if (event.user != NULL) {
             rn_exchange_event(event.user, &event);
+        }
     }
     if (rn_timer_set(&gw->timer, d->ops->next_deadline(d)) != RATION_OK)
         gw->counts.errors++;
@@ -108,7 +109,7 @@ const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name)
 
 static int pools_make(rn_gateway *gw, size_t count)
 {
-    gw->pools = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->pools);
+    gw->pools = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof(rn_upstream_pool *));
     if (gw->pools == NULL)
         return RATION_ERR_NOMEM;
     for (gw->pool_count = 0; gw->pool_count < count; gw->pool_count++) {
@@ -253,9 +254,10 @@ void rn_gateway_abort(rn_gateway *gw)
 /* Every call ends as if its client had gone; whose grant is on its way goes with the event. */
 static void exchanges_end(rn_gateway *gw)
 {
-    for (size_t i = 0; i < RN_EXCHANGE_LEAVING; i++)
+    for (size_t i = 0; i < RN_EXCHANGE_LEAVING; i++) {
         while (!TAILQ_EMPTY(&gw->states[i]))
             rn_exchange_end(TAILQ_FIRST(&gw->states[i]), RATION_OUTCOME_CANCELLED);
+    }
     gateway_settle(gw);
 }
 

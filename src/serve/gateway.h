@@ -55,31 +55,31 @@ typedef struct rn_gateway_options {
 int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_error *error);
 
 /* The bound TCP port; 0 on a Unix socket. */
-uint16_t rn_gateway_port(const rn_gateway *gateway);
+uint16_t rn_gateway_port(const rn_gateway *gw);
 
 /*
  * Stop: accept no more, refuse new requests with `draining`, let calls and waiters end. `on_closed` (may be NULL) is
  * called once, never from inside.
  */
-void rn_gateway_close(rn_gateway *gateway, void (*on_closed)(void *user), void *user);
-bool rn_gateway_draining(const rn_gateway *gateway);
+void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user);
+bool rn_gateway_draining(const rn_gateway *gw);
 
 /* Break what still runs; leases go back. `rn_gateway_close` must have been called. */
-void rn_gateway_abort(rn_gateway *gateway);
+void rn_gateway_abort(rn_gateway *gw);
 
 /* Ends all calls, waiters included, without a word to anybody. NULL is fine. */
-void rn_gateway_free(rn_gateway *gateway);
+void rn_gateway_free(rn_gateway *gw);
 
 /* The decider was called by somebody else: its events are due at the end of this turn. */
-void rn_gateway_touch(rn_gateway *gateway);
+void rn_gateway_touch(rn_gateway *gw);
 
-const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gateway);
+const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);
 /* How many calls are in a state now. */
-size_t rn_gateway_in_state(const rn_gateway *gateway, rn_exchange_state state);
+size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state);
 const char *rn_exchange_state_name(rn_exchange_state state);
 /* Connections of clients, and those turned away. */
-size_t rn_gateway_connections(const rn_gateway *gateway, uint64_t *turned_away);
+size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away);
 /* Sums over all providers. */
-void rn_gateway_upstream_stats(const rn_gateway *gateway, rn_upstream_stats *out);
+void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out);
 
 #endif

@@ -15,9 +15,10 @@
 
 static bool plain(const char *value)
 {
-    for (const char *c = value; *c != '\0'; c++)
+    for (const char *c = value; *c != '\0'; c++) {
         if (*c <= ' ' || *c == '"' || *c == '=' || *c == '\\' || *c == 0x7F)
             return false;
+    }
     return value[0] != '\0';
 }
 
@@ -31,7 +32,11 @@ static void log_value(rn_builder *b, const char *value)
     for (const char *c = value; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\')
             rn_builder_char(b, '\\');
-        rn_builder_char(b, (*c >= 0 && *c < ' ') || *c == 0x7F ? ' ' : *c);
+        if ((unsigned char)*c < ' ' || *c == 0x7F) {
+            rn_builder_char(b, ' ');
+        } else {
+            rn_builder_char(b, *c);
+        }
     }
     rn_builder_char(b, '"');
 }

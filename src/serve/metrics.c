@@ -120,10 +120,11 @@ static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
         count += wait->counts[i];
         raw(out, name);
         raw(out, "_bucket{le=\"");
-        if (rn_histogram_bound(i) >= 0)
+        if (rn_histogram_bound(i) >= 0) {
             raw_number(out, rn_builder_micro, (uint64_t)rn_histogram_bound(i));
-        else
+        } else {
             raw(out, "+Inf");
+        }
         raw(out, "\"} ");
         raw_number(out, rn_builder_int, count);
         raw(out, "\n");
@@ -207,9 +208,10 @@ void rn_metrics_write(const rn_snapshot *s, rn_output *out)
         raw(out, " ");
         raw(out, m->type);
         raw(out, "\n");
-        if (m->series != NULL)
+        if (m->series != NULL) {
             m->series(out, m->name, s);
-        else
+        } else {
             sample(out, m->name, NULL, NULL, *(const uint64_t *)(const void *)((const char *)s + m->offset));
+        }
     }
 }

@@ -78,9 +78,10 @@ static void problem_texts(rn_output *out, const rn_problem *problem)
     const ration_text members[] = {problem->request_id, problem->account, problem->field};
     static const char *const names[] = {"requestId", "account", "field"};
 
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (members[i].data != NULL)
             rn_output_text(out, names[i], members[i]);
+    }
     if (problem->waited_us != RATION_UNSET)
         rn_output_ms(out, "waitedMs", problem->waited_us);
 }
@@ -90,9 +91,10 @@ static void problem_facts(rn_output *out, const ration_facts *facts)
     const int64_t values[] = {facts->charge, facts->available, facts->capacity, facts->ahead};
     static const char *const names[] = {"charge", "available", "capacity", "ahead"};
 
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         if (values[i] != RATION_UNSET)
             rn_output_micro(out, names[i], values[i]);
+    }
 }
 
 /* A lease by its name in reports: "INDEX-GENERATION". */

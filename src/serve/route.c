@@ -19,9 +19,10 @@ static size_t find_any(ration_text text, size_t from, char a, char b)
 /* What may stand in a request line; the rest should have been percent-encoded. */
 static bool is_visible(ration_text target)
 {
-    for (size_t i = 0; i < target.size; i++)
+    for (size_t i = 0; i < target.size; i++) {
         if ((unsigned char)target.data[i] <= ' ' || (unsigned char)target.data[i] >= 0x7F)
             return false;
+    }
     return true;
 }
 

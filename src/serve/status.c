@@ -93,9 +93,10 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
     }
     rn_output_close(out, '}');
     rn_output_open(out, "upstreamErrors", '{');
-    for (int i = 0; i <= RN_UPSTREAM_BROKEN; i++)
+    for (int i = 0; i <= RN_UPSTREAM_BROKEN; i++) {
         if (s->gateway.faults[i] > 0)
             rn_output_int(out, rn_upstream_fault_name((rn_upstream_fault)i), (int64_t)s->gateway.faults[i]);
+    }
     rn_output_close(out, '}');
     rn_output_close(out, '}');
 }

@@ -10,7 +10,7 @@
  * the rest is counted. Calls the decider's report.
  */
 #define RN_STATUS_ROWS 10000
-#define RN_STATUS_MAX (16 * 1024 * 1024)
+#define RN_STATUS_MAX ((size_t)16 << 20)
 
 int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_recording *recording, rn_output *out);
 

@@ -37,9 +37,10 @@ static rn_http_fields request_fields(rn_exchange *x, rn_http_fields given)
     rn_http_field *out = x->gateway->fields;
     size_t count = 0;
 
-    for (size_t i = 0; i < given.count; i++)
+    for (size_t i = 0; i < given.count; i++) {
         if (request_field_goes(x, given, given.items[i].name))
             out[count++] = given.items[i];
+    }
     if (credential->header != NULL)
         out[count++] = (rn_http_field){ration_text_of(credential->header), ration_text_of(credential->value)};
     return (rn_http_fields){out, count};
@@ -66,9 +67,10 @@ static bool is_idempotent(const rn_http_head *head)
 {
     static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
 
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (rn_text_is(head->method, methods[i]))
             return true;
+    }
     return rn_http_count(head->fields, "Idempotency-Key") > 0;
 }
 
@@ -92,9 +94,10 @@ static void observe(rn_exchange *x, const rn_http_head *head)
 
 static bool status_among(int status, const int *statuses, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (statuses[i] == status)
             return true;
+    }
     return false;
 }
 
@@ -152,9 +155,10 @@ static bool respond(rn_exchange *x, const rn_http_head *head)
     x->throttled = status_says_wait(errors, x->status) &&
                    (errors->body_contains == NULL || rn_text_find(seen, ration_text_of(errors->body_contains), &at));
     observe(x, head);
-    for (size_t i = 0; i < head->fields.count; i++)
+    for (size_t i = 0; i < head->fields.count; i++) {
         if (response_field_goes(head->fields, head->fields.items[i].name))
             gw->fields[count++] = head->fields.items[i];
+    }
     count += rn_exchange_stamp(x, gw->fields + count, stamp, sizeof stamp);
 
     const rn_response response = {.status = head->status,
@@ -200,10 +204,11 @@ static void on_body(void *user, rn_upstream *up, ration_text bytes)
         return;
     }
     rn_output_raw(&x->seen, bytes);
-    if (x->seen.err != RATION_OK)
+    if (x->seen.err != RATION_OK) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
-    else if (x->seen.size >= LOOK_BYTES)
+    } else if (x->seen.size >= LOOK_BYTES) {
         (void)respond(x, x->answer);
+    }
 }
 
 static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
@@ -215,10 +220,12 @@ static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
     x->up = NULL;
     if (x->state == RN_EXCHANGE_LOOKING && !respond(x, x->answer))
         return;
-    if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK)
-        for (size_t i = 0; i < trailers.count; i++)
+    if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK) {
+        for (size_t i = 0; i < trailers.count; i++) {
             if (response_field_goes(trailers, trailers.items[i].name))
                 x->gateway->fields[count++] = trailers.items[i];
+        }
+    }
     rn_inbound_finish(x->in, (rn_http_fields){x->gateway->fields, count});
     x->in = NULL;
     rn_exchange_end(x, outcome_of(x));
@@ -271,20 +278,22 @@ void rn_exchange_send(rn_exchange *x)
         err = gw->target.err != RATION_OK ? RATION_ERR_NOMEM
                                           : rn_upstream_start(x->to->pool, &request, &handlers, x, &x->up);
     }
-    if (err == RATION_OK)
+    if (err == RATION_OK) {
         rn_inbound_resume(x->in);
-    else
+    } else {
         rn_exchange_unsent(x, err);
+    }
 }
 
 void rn_exchange_relay(rn_exchange *x, ration_text bytes)
 {
     const int flow = rn_upstream_write(x->up, bytes);
 
-    if (flow < 0)
+    if (flow < 0) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(flow));
-    else if (flow == RN_FLOW_FULL)
+    } else if (flow == RN_FLOW_FULL) {
         rn_inbound_pause(x->in);
+    }
 }
 
 void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers)
@@ -295,9 +304,10 @@ void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers)
         return;
     int err = rn_gateway_reserve(x->gateway, trailers.count);
     if (err == RATION_OK) {
-        for (size_t i = 0; i < trailers.count; i++)
+        for (size_t i = 0; i < trailers.count; i++) {
             if (request_field_goes(x, trailers, trailers.items[i].name))
                 x->gateway->fields[count++] = trailers.items[i];
+        }
         err = rn_upstream_finish(x->up, (rn_http_fields){x->gateway->fields, count});
     }
     if (err != RATION_OK)
