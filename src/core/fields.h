@@ -28,6 +28,10 @@ rn_field rn_field_count(ration_text value, int64_t *out);
  */
 rn_field rn_field_reset(ration_text value, ration_reset_format format, ration_time now, ration_time *out);
 
+/* The two kinds of dates by themselves, before or after 1970. Two-digit years lie at most 50 years ahead of `now`. */
+rn_field rn_field_http_date(ration_text value, ration_time now, ration_time *out);
+rn_field rn_field_iso8601(ration_text value, ration_time *out); /* without an offset: UTC */
+
 /* `retry-after-ms`, else Retry-After (seconds, fractions, all three HTTP dates; of two, the later end): an instant. */
 rn_field rn_field_retry_after(const ration_response *response, ration_time now, ration_time *out);
 

@@ -319,13 +319,6 @@ static ration_time quota_next_change(rn_counter *counter, ration_time now, const
     return verdict.fit != RN_FIT_NOW ? verdict.at : ration_time_of(RATION_NEVER_US);
 }
 
-static void quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply)
-{
-    rn_quota_advance(counter, now);
-    rn_flight_answer(counter, hold);
-    (void)reply;
-}
-
 static void quota_describe(rn_counter *counter, ration_time now, ration_counter_report *out)
 {
     rn_quota_advance(counter, now);
@@ -369,7 +362,7 @@ const rn_kind rn_kind_quota = {
     .settle = quota_settle,
     .give_back = quota_give_back,
     .next_change = quota_next_change,
-    .observe = quota_observe,
+    .observe = rn_quota_observe,
     .describe = quota_describe,
     .is_fresh = quota_is_fresh,
 };

@@ -67,4 +67,7 @@ bool rn_rolling_owns(const rn_counter *counter, ration_time granted_at);
 /* The first instant at which `ask` fits by time alone. */
 ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask);
 
+/* quota_sync.c */
+void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
+
 #endif

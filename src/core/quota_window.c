@@ -122,11 +122,6 @@ void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amoun
     }
 }
 
-bool rn_window_is_fresh(const rn_counter *counter)
-{
-    return counter->u.quota.window.offset_us == 0 && !counter->u.quota.window.brought;
-}
-
 rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_time reset)
 {
     const rn_quota_spec *const spec = &counter->limit->spec.quota;
@@ -149,14 +144,20 @@ static bool may_bring(const rn_counter *counter, ration_time at)
     return !window->brought || rn_sub(at.us, window->brought_at.us) >= counter->limit->spec.quota.length_us / 2;
 }
 
+bool rn_window_is_fresh(const rn_counter *counter)
+{
+    return counter->u.quota.window.offset_us == 0 && may_bring(counter, counter->u.quota.window.start);
+}
+
 static void bring(rn_quota_window *window, ration_time at)
 {
     window->brought = true;
     window->brought_at = at;
 }
 
-/* The window that follows the present one by the calendar, if the present one ended, or the new one ends, at
- * `reset`. */
+/*
+ * The window that follows the present one by the calendar, if the present one ended, or the new one ends, at `reset`.
+ */
 static beginning window_next(const rn_counter *counter, ration_time reset, bool reset_ends_it)
 {
     const rn_quota_window *const window = &counter->u.quota.window;
@@ -168,30 +169,49 @@ static beginning window_next(const rn_counter *counter, ration_time reset, bool 
     return next;
 }
 
+/* Of the part that straddles `reset`, what is known to have been granted before it. */
+static int64_t known_before(const rn_counter *counter, ration_time reset)
+{
+    const rn_quota *const quota = &counter->u.quota;
+    const size_t straddling = part_of(&quota->window, reset);
+    const rn_hold *hold = NULL;
+    int64_t before = 0;
+
+    TAILQ_FOREACH_REVERSE(hold, &counter->holds, rn_hold_list, next)
+    {
+        if (hold->order < quota->first_order || part_of(&quota->window, hold->granted_at) < straddling)
+            break;
+        if (rn_time_before(hold->granted_at, reset))
+            before = rn_add(before, hold->charge);
+    }
+    for (uint32_t i = 0; i < quota->flight.ended_count; i++) {
+        const rn_quota_ended *const ended = &quota->flight.ended[i];
+
+        if (!rn_time_before(ended->granted_at, quota->window.start) && rn_time_before(ended->granted_at, reset) &&
+            part_of(&quota->window, ended->granted_at) == straddling)
+            before = rn_add(before, ended->charge);
+    }
+    return before;
+}
+
 /* A window began at `reset`, in the past: what was granted since belongs to it. */
 static void begin_in_the_past(rn_counter *counter, ration_time reset)
 {
     rn_quota *const quota = &counter->u.quota;
     const rn_hold *hold = NULL;
     beginning next = window_next(counter, reset, false);
-    const size_t straddling = part_of(&quota->window, reset);
 
     next.start = reset;
     next.first_order = quota->newest_order + 1;
-    for (size_t i = straddling; i < PARTS; i++)
-        next.used = rn_add(next.used, quota->window.history[i]);
     TAILQ_FOREACH_REVERSE(hold, &counter->holds, rn_hold_list, next)
     {
-        if (hold->order < quota->first_order)
+        if (hold->order < quota->first_order || rn_time_before(hold->granted_at, reset))
             break;
-        if (!rn_time_before(hold->granted_at, reset)) {
-            next.first_order = hold->order;
-        } else if (part_of(&quota->window, hold->granted_at) == straddling) {
-            next.used = rn_sub(next.used, hold->charge);
-        } else {
-            break;
-        }
+        next.first_order = hold->order;
     }
+    for (size_t i = part_of(&quota->window, reset); i < PARTS; i++)
+        next.used = rn_add(next.used, quota->window.history[i]);
+    next.used = rn_sub(next.used, known_before(counter, reset));
     next.used = rn_max(0, rn_min(next.used, quota->used));
     window_begin(counter, &next);
 }
