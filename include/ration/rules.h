@@ -128,9 +128,10 @@ typedef struct ration_limit_rule {
     int64_t max_keys; /* 0: 1 000 000 */
 } ration_limit_rule;
 
-/** What a request without them gets; `RATION_UNSET`, NULL or zero: not given. */
+/** What a request without them gets. Zero, NULL and RATION_UNSET: not given. */
 typedef struct ration_defaults {
     int64_t cost;
+    bool has_cost; /* `cost` is given although it is 0: these requests cost nothing */
     int64_t hold_us;
     ration_priority priority;
     const char *class_name;

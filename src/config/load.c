@@ -131,6 +131,11 @@ static ration_limit_rule *limits_collect(rn_loader *loader, const rn_limit_model
     return rules;
 }
 
+static void defaults_finish(ration_defaults *defaults)
+{
+    defaults->has_cost = defaults->cost != RATION_UNSET;
+}
+
 static void rules_collect(rn_loader *loader, ration_config *config)
 {
     rn_config_model *model = &config->model;
@@ -142,6 +147,9 @@ static void rules_collect(rn_loader *loader, ration_config *config)
     for (size_t i = 0; providers != NULL && i < model->rules.provider_count; i++) {
         rn_provider_model *provider = &model->providers[i];
 
+        defaults_finish(&provider->rule.defaults);
+        for (size_t k = 0; k < provider->rule.endpoint_count; k++)
+            defaults_finish(&provider->endpoints[k].defaults);
         provider->rule.endpoints = provider->endpoints;
         provider->rule.limits = limits_collect(loader, provider->limits, provider->rule.limit_count);
         providers[i] = provider->rule;

@@ -345,14 +345,32 @@ static bool request_is_valid(const ration_request *r)
            texts_are_valid(r);
 }
 
-/* What the request says, else its endpoint, else its provider, else `otherwise`. */
-static int64_t number_or_default(int64_t given, int64_t endpoint, int64_t provider, int64_t otherwise)
+static bool has_cost(const ration_defaults *defaults)
 {
-    if (given != RATION_UNSET)
-        return given;
-    if (endpoint > 0)
-        return endpoint;
-    return provider > 0 ? provider : otherwise;
+    return defaults != NULL && (defaults->cost > 0 || (defaults->has_cost && defaults->cost == 0));
+}
+
+/* What the request says, else its endpoint, else its provider, else one unit. */
+static int64_t cost_of(const ration_request *request, const rn_route *route)
+{
+    if (request->cost != RATION_UNSET)
+        return request->cost;
+    if (has_cost(route->endpoint))
+        return route->endpoint->cost;
+    return has_cost(&route->provider->rule.defaults) ? route->provider->rule.defaults.cost : RATION_UNIT;
+}
+
+/* RATION_UNSET: no declared end. */
+static int64_t hold_of(const ration_request *request, const rn_route *route)
+{
+    const int64_t general = route->provider->rule.defaults.hold_us;
+    int64_t hold = request->hold_us;
+
+    if (hold == RATION_UNSET && route->endpoint != NULL && route->endpoint->hold_us > 0)
+        hold = route->endpoint->hold_us;
+    if (hold == RATION_UNSET && general > 0)
+        hold = general;
+    return hold == RATION_FOREVER_US ? RATION_UNSET : hold;
 }
 
 static ration_priority priority_or_default(ration_priority given, const rn_route *route)
@@ -368,17 +386,12 @@ static ration_priority priority_or_default(ration_priority given, const rn_route
 
 static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, const ration_request *request)
 {
-    const ration_defaults *general = &route->provider->rule.defaults;
-    const ration_defaults *endpoint = route->endpoint;
-    const int64_t hold =
-        number_or_default(request->hold_us, endpoint != NULL ? endpoint->hold_us : 0, general->hold_us, RATION_UNSET);
-
     lease->serial = engine->serial;
     lease->user = request->user;
     lease->route = route;
     lease->retry = request->retry;
-    lease->cost = number_or_default(request->cost, endpoint != NULL ? endpoint->cost : 0, general->cost, RATION_UNIT);
-    lease->hold_us = hold == RATION_FOREVER_US ? RATION_UNSET : hold;
+    lease->cost = cost_of(request, route);
+    lease->hold_us = hold_of(request, route);
     lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     lease->since = engine->now;
     lease->deadline = rn_time_min(rn_time_add(engine->now, request->wait_us), ration_time_of(RATION_TIME_MAX_US));
