@@ -27,14 +27,15 @@
 #define RUN_UNTIL(loop, condition)                                                                                     \
     do {                                                                                                               \
         bool expired_ = false;                                                                                         \
+        bool met_;                                                                                                     \
         rn_timer guard_;                                                                                               \
                                                                                                                        \
         rn_timer_init(&guard_, (loop), wire_guard, &expired_);                                                         \
         CHECK_EQ(rn_timer_set(&guard_, (ration_time){rn_loop_now(loop).us + WIRE_GUARD_US}), RATION_OK);               \
-        while (!(condition) && !expired_)                                                                              \
+        while (!(met_ = (condition)) && !expired_)                                                                     \
             (void)uv_run(rn_loop_uv(loop), UV_RUN_ONCE);                                                               \
         rn_timer_stop(&guard_);                                                                                        \
-        check_true((condition), #condition, __FILE__, __LINE__);                                                       \
+        check_true(met_, #condition, __FILE__, __LINE__);                                                              \
     } while (0)
 
 static inline void wire_guard(void *user, ration_time now)
