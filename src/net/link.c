@@ -361,8 +361,8 @@ static ssize_t link_socket_result(rn_link *link, ssize_t moved)
     return errno == EAGAIN || errno == EINTR ? RN_IO_AGAIN : link_broke(link, strerror(errno));
 }
 
-/* OpenSSL wants a send that it could not finish repeated with the same bytes at the same place, but queues move. What is
- * staged is the beginning of what the caller has to send, now and when it comes again. */
+/* OpenSSL wants a send that it could not finish repeated with the same bytes at the same place, but queues move. What
+ * is staged is the beginning of what the caller has to send, now and when it comes again. */
 static bool link_stage(rn_link *link, const char *data, size_t size)
 {
     if (link->staged > 0)

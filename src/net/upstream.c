@@ -378,8 +378,8 @@ void rn_upstream_ready(rn_upstream *up, int status, int events)
 
 /* ---- the turn's end */
 
-/* With TLS, a send may wait for the peer to say something while the socket could take bytes all the time. After some vain
- * wake-ups it is tried again at intervals only, and when something can be read. */
+/* With TLS, a send may wait for the peer to say something while the socket could take bytes all the time. After some
+ * vain wake-ups it is tried again at intervals only, and when something can be read. */
 static bool upstream_is_stalled(const rn_upstream *up)
 {
     return up->stalls >= MAX_STALLS && up->link->easy != NULL;
