@@ -268,10 +268,11 @@ typedef struct ration_counter_report {
     ration_kind kind;
     ration_enforce enforce;
     ration_text key;
-    uint64_t waiting;                                   /* that have a place here */
-    int64_t available;                                  /* rate: rounded down, negative in debt */
-    int64_t max;                                        /* concurrency, quota */
-    int64_t held;                                       /* concurrency */
+    uint64_t waiting;  /* that have a place here */
+    uint64_t shadowed; /* requests that it would have refused or delayed, were it not a shadow limit */
+    int64_t available; /* rate: rounded down, negative in debt */
+    int64_t max;       /* concurrency, quota */
+    int64_t held;      /* concurrency */
     int64_t usable, reserve, used, external, remaining; /* quota */
     bool has_window;
     ration_time window_start, window_end;
@@ -304,6 +305,7 @@ typedef struct ration_totals {
     uint64_t refusals[RATION_REASON_COUNT];
     uint64_t rate_limited;   /* 429s that reached the engine */
     uint64_t unexpected_429; /* of those, where no counter would have refused */
+    uint64_t shadowed;       /* requests that a shadow limit would have refused or delayed */
     uint64_t sync_rejected;  /* header values ignored */
     uint64_t clock_went_back;
     uint64_t held, waiting; /* now */

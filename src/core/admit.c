@@ -184,3 +184,23 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn
     if (stage == RN_STAGE_DEADLINE)
         out->reason = RATION_REASON_DEADLINE;
 }
+
+uint64_t rn_note_shadows(const ration_engine *engine, const rn_lease *lease)
+{
+    uint64_t noted = 0;
+
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+        const rn_ask ask = rn_ask_of(lease, place);
+        rn_verdict verdict;
+
+        if (rn_place_binds(place))
+            continue;
+        place->counter->limit->kind->check(place->counter, engine->now, &ask, &verdict);
+        if (verdict.fit != RN_FIT_NOW) {
+            place->counter->shadowed++;
+            noted = 1;
+        }
+    }
+    return noted;
+}

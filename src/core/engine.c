@@ -450,6 +450,7 @@ static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
     const bool may_wait = rn_time_before(lease->since, lease->deadline);
     rn_finding finding;
 
+    engine->totals.shadowed += rn_note_shadows(engine, lease);
     rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
     if (finding.refuses || (finding.bound && !may_wait)) {
         rn_decision_refuse(engine, &finding, out);

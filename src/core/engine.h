@@ -51,6 +51,8 @@ typedef struct rn_finding {
 rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place);
 /* Examine every counter and penalty of a request. */
 void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out);
+/* Count at each shadow limit that would have bound. 1 if there is one, else 0. */
+uint64_t rn_note_shadows(const ration_engine *engine, const rn_lease *lease);
 /* Could it take from this counter now: units there, and nobody ahead who keeps a place? */
 bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const rn_place *place);
 /* Does a penalty hold it back now? */

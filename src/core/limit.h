@@ -122,9 +122,10 @@ struct rn_counter {
     rn_heap places;                  /* of waiters that have it in their short set, in waiting order */
     TAILQ_HEAD(, rn_place) watchers; /* of all waiters that need it */
     size_t watcher_count;
-    uint32_t parked; /* waiters among them that could take everything while a penalty runs */
-    uint32_t pins;   /* events not yet taken that name its key */
-    rn_alarm wake;   /* when the first in `places` can take by time alone */
+    uint32_t parked;   /* waiters among them that could take everything while a penalty runs */
+    uint64_t shadowed; /* see ration_counter_report */
+    uint32_t pins;     /* events not yet taken that name its key */
+    rn_alarm wake;     /* when the first in `places` can take by time alone */
     TAILQ_ENTRY(rn_counter) in_dirty;
     bool dirty;
     bool shrunk;                    /* less is there than when its waiters were last looked at */

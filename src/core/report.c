@@ -85,6 +85,7 @@ static void report_counter(const ration_engine *engine, rn_counter *counter, con
         .enforce = counter->limit->rule->enforce,
         .key = counter->key,
         .waiting = counter->places.size,
+        .shadowed = counter->shadowed,
     };
 
     counter->limit->kind->describe(counter, engine->now, &report);

@@ -256,6 +256,11 @@ static void a_shadow_limit_never_binds(void **state)
     world_init(&w, &shadow, 1);
     CHECK_STR(world_ask(&w, 0, "a"), "granted");
     CHECK_STR(world_ask(&w, 0, "b"), "granted");
+
+    ration_totals totals;
+
+    ration_engine_totals(w.engine, &totals);
+    CHECK_EQ(totals.shadowed, 1); /* but it counts what it would have done */
     CHECK_STR(end(1, "a"), "released");
     CHECK_STR(end(1, "b"), "released");
     world_fini(&w);
