@@ -176,13 +176,30 @@ static int inbound_write_head(rn_inbound *c, const rn_response *response, int64_
     return rn_http1_write_response(&c->out, &out);
 }
 
+/* Request and response are both complete. */
+static void inbound_next(rn_inbound *c)
+{
+    if (c->server->closing) {
+        inbound_enter(c, RN_INBOUND_CLOSING);
+        return;
+    }
+    rn_http1_begin(&c->parser, false);
+    c->request_done = false;
+    inbound_enter(c, RN_INBOUND_HEAD);
+}
+
 /* The response is complete: what becomes of the connection? */
 static void inbound_answered(rn_inbound *c)
 {
     c->user = NULL;
     c->reading = c->started = c->said_full = false;
     c->dropped = 0;
-    inbound_enter(c, c->close_after ? RN_INBOUND_CLOSING : RN_INBOUND_DRAIN);
+    if (c->close_after)
+        inbound_enter(c, RN_INBOUND_CLOSING);
+    else if (c->request_done)
+        inbound_next(c);
+    else
+        inbound_enter(c, RN_INBOUND_DRAIN);
 }
 
 int rn_inbound_respond(rn_inbound *in, const rn_response *response, ration_text body)
@@ -411,15 +428,10 @@ static void inbound_end_request(rn_inbound *c)
 {
     c->request_done = true;
     c->reading = false;
-    if (c->state == RN_INBOUND_DRAIN && c->server->closing) {
-        inbound_enter(c, RN_INBOUND_CLOSING);
-    } else if (c->state == RN_INBOUND_DRAIN) {
-        rn_http1_begin(&c->parser, false);
-        c->request_done = false;
-        inbound_enter(c, RN_INBOUND_HEAD);
-    } else if (c->server->handlers.on_end != NULL) {
+    if (c->state == RN_INBOUND_DRAIN)
+        inbound_next(c);
+    else if (c->server->handlers.on_end != NULL)
         c->server->handlers.on_end(c->server->user, c, c->parser.trailers);
-    }
 }
 
 /* Whether the parser may go on now. */

@@ -179,6 +179,12 @@ static const struct {
     {"pipelined", "GET /now1 HTTP/1.1\r\n" HOST "\r\nGET /now2 HTTP/1.1\r\n" HOST "\r\n",
      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n/now1HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n/now2",
      "/now1 /now2 ", false},
+    {"read to its end before it is answered, and the connection kept",
+     "GET /read HTTP/1.1\r\n" HOST "\r\nPOST /read HTTP/1.1\r\n" HOST
+     "Content-Length: 5\r\n\r\nhelloGET /now HTTP/1.1\r\n" HOST "\r\n",
+     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndoneHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"
+     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n/now",
+     "/read end /read end /now ", false},
     {"length echoed", "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello",
      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "/echo end ", false},
     {"chunks and trailers echoed",
