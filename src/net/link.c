@@ -6,8 +6,8 @@
  * When the connection stands, a plain one is taken out of its hands (its descriptor is duplicated and the easy handle
  * goes); one with TLS stays in the multi, because curl_easy_send and curl_easy_recv need it there.
  *
- * libcurl looks through its cache at each new connection and closes what it takes for dead, also a CONNECT_ONLY
- * connection with unread bytes, and finds a connection by walking the cache. So each TLS connection has a cache of its
+ * libcurl looks through its cache at each new connection, closes what it takes for dead or has not used itself for two
+ * minutes, whatever we do with it, and finds a connection by walking the cache. So each TLS connection has a cache of its
  * own, in a share that holds nothing else: nothing is looked through, and finding is O(1).
  *
  * Invariants: libcurl polls the socket until the connection stands, then we do, never both; a link is closed outside of
