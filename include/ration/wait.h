@@ -26,9 +26,9 @@ RATION_API void ration_wait_free(ration_wait *wait);
 /**
  * Ask, and block until the request is granted or refused, at most `request->wait_us`.
  *
- * `out->result` is RATION_GRANTED or RATION_REFUSED. `out->limit` lives as long as `wait`; `out->key` is always absent, since
- * the counter that it names belongs to other threads too. `why`, if not NULL, gets the explanation of a refusal, cut to
- * `why_size` bytes with the final NUL.
+ * `out->result` is RATION_GRANTED or RATION_REFUSED. `out->limit` lives as long as `wait`; `out->key` is always absent,
+ * since the counter that it names belongs to other threads too. `why`, if not NULL, gets the explanation of a refusal,
+ * cut to `why_size` bytes with the final NUL.
  *
  * Ownership  Borrows `request` for the call; `request->user` is not used.
  * Errors     as `ration_engine_submit`.

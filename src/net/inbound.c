@@ -43,10 +43,11 @@ static rn_inbound *inbound_of(rn_deferred *work)
  * willing handler leave room for the others. */
 static void inbound_touch(rn_inbound *c)
 {
-    if (c->settling)
+    if (c->settling) {
         rn_loop_defer_next(c->server->loop, &c->settle);
-    else
+    } else {
         rn_loop_defer(c->server->loop, &c->settle);
+    }
 }
 
 static void inbound_enter(rn_inbound *c, rn_inbound_state state)
@@ -75,10 +76,11 @@ static bool is_transient(int err)
 
 static void inbound_sent(rn_inbound *c, ssize_t sent)
 {
-    if (sent > 0)
+    if (sent > 0) {
         c->moved = true;
-    else if (sent < 0 && !is_transient(errno))
+    } else if (sent < 0 && !is_transient(errno)) {
         c->lost = true;
+    }
 }
 
 static void inbound_flush(rn_inbound *c)
@@ -103,6 +105,7 @@ static void inbound_send_parts(rn_inbound *c, struct iovec *parts, size_t count)
     struct iovec all[4];
     struct msghdr message = {.msg_iov = all, .msg_iovlen = count + 1};
 
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): iovec has no const. */
     all[0] = (struct iovec){(void *)(uintptr_t)queued.data, queued.size};
     memcpy(all + 1, parts, count * sizeof *parts);
 
@@ -160,10 +163,11 @@ static void inbound_frame(rn_inbound *c, const rn_response *response, int64_t le
     if (response->status == 204 || (response->status == 304 && length == 0))
         out->framing = RN_HTTP1_FRAMING_NONE;
     out->length = length;
-    if (c->close_after)
+    if (c->close_after) {
         out->connection = "close";
-    else if (c->parser.head.minor == 0)
+    } else if (c->parser.head.minor == 0) {
         out->connection = "keep-alive";
+    }
 }
 
 static int inbound_write_head(rn_inbound *c, const rn_response *response, int64_t length)
@@ -245,6 +249,7 @@ static int inbound_queue(rn_inbound *c, ration_text bytes)
     const size_t tail_size = c->chunked ? sizeof tail : 0;
 
     if (bytes.size >= DIRECT_BYTES && !c->lost) {
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): iovec has no const. */
         struct iovec parts[] = {{head, head_size}, {(void *)(uintptr_t)bytes.data, bytes.size}, {tail, tail_size}};
 
         inbound_send_parts(c, parts, sizeof parts / sizeof parts[0]);
@@ -418,10 +423,11 @@ static void inbound_take_body(rn_inbound *c, ration_text body)
             inbound_enter(c, RN_INBOUND_CLOSING);
         return;
     }
-    if (max_body > 0 && c->body_seen > max_body)
+    if (max_body > 0 && c->body_seen > max_body) {
         inbound_refuse(c, 413, "body too large", RN_GONE_MALFORMED);
-    else if (c->server->handlers.on_body != NULL)
+    } else if (c->server->handlers.on_body != NULL) {
         c->server->handlers.on_body(c->server->user, c, body);
+    }
 }
 
 static void inbound_end_request(rn_inbound *c)
@@ -449,7 +455,7 @@ static bool inbound_may_parse(const rn_inbound *c)
     case RN_INBOUND_DEAD:
         return false;
     }
-    assert(!"no such state");
+    assert(false && "no such state");
     return false;
 }
 
@@ -471,10 +477,11 @@ static void inbound_parse(rn_inbound *c, ration_text *input)
             inbound_end_request(c);
             break;
         case RN_HTTP1_FAILED:
-            if (c->state == RN_INBOUND_DRAIN)
+            if (c->state == RN_INBOUND_DRAIN) {
                 inbound_enter(c, RN_INBOUND_CLOSING);
-            else
+            } else {
                 inbound_refuse(c, c->parser.status, c->parser.text, RN_GONE_MALFORMED);
+            }
             break;
         }
     }
@@ -565,7 +572,7 @@ static rn_inbound_wait inbound_waits_for(const rn_inbound *c)
     case RN_INBOUND_DEAD:
         return RN_WAIT_NONE;
     }
-    assert(!"no such state");
+    assert(false && "no such state");
     return RN_WAIT_NONE;
 }
 
@@ -662,16 +669,18 @@ void rn_inbound_expire(rn_inbound *c)
 {
     switch (c->wait) {
     case RN_WAIT_HEAD:
-        if (rn_http1_is_amid(&c->parser))
+        if (rn_http1_is_amid(&c->parser)) {
             inbound_refuse(c, 408, "request took too long", RN_GONE_TIMEOUT);
-        else
+        } else {
             inbound_enter(c, RN_INBOUND_DEAD);
+        }
         return;
     case RN_WAIT_BODY:
-        if (c->state == RN_INBOUND_CALL)
+        if (c->state == RN_INBOUND_CALL) {
             inbound_refuse(c, 408, "request took too long", RN_GONE_TIMEOUT);
-        else
+        } else {
             inbound_enter(c, RN_INBOUND_CLOSING);
+        }
         return;
     case RN_WAIT_IDLE:
     case RN_WAIT_WRITE:
@@ -682,23 +691,25 @@ void rn_inbound_expire(rn_inbound *c)
     case RN_WAIT_COUNT:
         break;
     }
-    assert(!"nothing was waited for");
+    assert(false && "nothing was waited for");
 }
 
 void rn_inbound_retire(rn_inbound *c)
 {
-    if (c->state == RN_INBOUND_HEAD)
+    if (c->state == RN_INBOUND_HEAD) {
         inbound_enter(c, RN_INBOUND_DEAD);
-    else
+    } else {
         inbound_touch(c);
+    }
 }
 
 void rn_inbound_break(rn_inbound *c, bool tell)
 {
     if (c->state == RN_INBOUND_DEAD)
         return;
-    if (tell)
+    if (tell) {
         inbound_gone(c, RN_GONE_ABORTED, RN_INBOUND_DEAD);
-    else
+    } else {
         inbound_enter(c, RN_INBOUND_DEAD);
+    }
 }

@@ -75,10 +75,11 @@ const rn_clock *rn_loop_clock(const rn_loop *loop)
 /* The prepare handle stands for all that is ours: the loop goes on while there is a timer or deferred work. */
 static void loop_hold(rn_loop *loop)
 {
-    if (rn_heap_top(&loop->timers) != NULL || !TAILQ_EMPTY(&loop->this_turn_work))
+    if (rn_heap_top(&loop->timers) != NULL || !TAILQ_EMPTY(&loop->this_turn_work)) {
         uv_ref((uv_handle_t *)&loop->end_of_turn);
-    else
+    } else {
         uv_unref((uv_handle_t *)&loop->end_of_turn);
+    }
 }
 
 /* ---- timers */
@@ -256,10 +257,11 @@ void rn_loop_defer_next(rn_loop *loop, rn_deferred *work)
 
 void rn_loop_forget(rn_loop *loop, rn_deferred *work)
 {
-    if (work->due == DUE_THIS_TURN)
+    if (work->due == DUE_THIS_TURN) {
         TAILQ_REMOVE(&loop->this_turn_work, work, link);
-    else if (work->due == DUE_NEXT_TURN)
+    } else if (work->due == DUE_NEXT_TURN) {
         TAILQ_REMOVE(&loop->next_turn_work, work, link);
+    }
     work->due = NOT_DUE;
     loop_hold(loop);
 }

@@ -295,12 +295,13 @@ static int server_listen(rn_server *server, const rn_server_options *options, rn
 {
     int err = RATION_OK;
 
-    if (options->descriptor > 0)
+    if (options->descriptor > 0) {
         server->fd = options->descriptor;
-    else if (options->path != NULL)
+    } else if (options->path != NULL) {
         err = server_listen_unix(server, options, error);
-    else
+    } else {
         err = server_listen_tcp(server, options, error);
+    }
     if (err != RATION_OK)
         return err;
 

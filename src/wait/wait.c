@@ -3,13 +3,13 @@
 /*
  * One engine, one lock, and threads that block.
  *
- * Whoever calls the engine takes its events and hands each to the thread that it is for, which sleeps on a condition of its
- * own: nobody is woken in vain. Time must pass without calls too, so one of the blocked threads keeps it: it sleeps only until
- * the engine's next deadline. When its own answer comes it passes that duty on; when a call brings a nearer deadline it is
- * woken to look again.
+ * Whoever calls the engine takes its events and hands each to the thread that it is for, which sleeps on a condition of
+ * its own: nobody is woken in vain. Time must pass without calls too, so one of the blocked threads keeps it: it sleeps
+ * only until the engine's next deadline. When its own answer comes it passes that duty on; when a call brings a nearer
+ * deadline it is woken to look again.
  *
- * The clock is the monotonic one, anchored to the wall clock when the door is made, so that calendar windows fall where they
- * should and no step of the wall clock is felt.
+ * The clock is the monotonic one, anchored to the wall clock when the door is made, so that calendar windows fall where
+ * they should and no step of the wall clock is felt.
  *
  * Invariant, outside the lock: if anybody is blocked, exactly one of them keeps the time.
  */
@@ -109,7 +109,8 @@ static void answer(sleeper *who, const ration_decision *decision)
     (void)pthread_cond_signal(&who->wake);
 }
 
-/* After any call to the engine: hand out its events, and wake the keeper of the time if something is due before it looks. */
+/* After any call to the engine: hand out its events, and wake the keeper of the time if something is due before it
+ * looks. */
 static void deliver(ration_wait *wait)
 {
     ration_event event;
@@ -122,6 +123,7 @@ static void deliver(ration_wait *wait)
         (void)pthread_cond_signal(&wait->keeper->wake);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the struct keeps `why`, to be written. */
 static int sleeper_init(sleeper *who, char *why, size_t why_size)
 {
     pthread_condattr_t attributes;
@@ -170,10 +172,11 @@ static void sleep_until_answered(ration_wait *wait, sleeper *self)
     while (!self->answered) {
         if (wait->keeper == NULL)
             wait->keeper = self;
-        if (wait->keeper == self)
+        if (wait->keeper == self) {
             keep_time(wait, self);
-        else
+        } else {
             (void)pthread_cond_wait(&self->wake, &wait->lock);
+        }
     }
     TAILQ_REMOVE(&wait->sleepers, self, next);
     if (wait->keeper == self)
@@ -235,10 +238,11 @@ int ration_wait_acquire(ration_wait *wait, const ration_request *request, ration
     if (err != RATION_OK)
         return err;
     (void)pthread_mutex_lock(&wait->lock);
-    if (wait->closed)
+    if (wait->closed) {
         refuse_draining(out, now_of(wait), why, why_size);
-    else
+    } else {
         err = acquire_locked(wait, &self, request, out);
+    }
     (void)pthread_mutex_unlock(&wait->lock);
     (void)pthread_cond_destroy(&self.wake);
     return err;

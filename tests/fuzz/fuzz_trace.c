@@ -3,8 +3,8 @@
  * Any bytes as a trace: first as JSON, with jansson as the judge of what is valid and what it means; then as the
  * lines of a trace, where nothing may crash, hang or leak whatever they say.
  *
- * jansson refuses numbers that do not fit its types and names with a NUL, and nests deeper than we do: there the two may
- * differ. It overlooks a NUL between values, too.
+ * jansson refuses numbers that do not fit its types and names with a NUL, and nests deeper than we do: there the two
+ * may differ. It overlooks a NUL between values, too.
  */
 #include <jansson.h>
 

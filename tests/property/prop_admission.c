@@ -3,9 +3,10 @@
 /*
  * The engine against a slow and obvious one, on random streams over overlapping scopes.
  *
- * The model knows nothing of heaps, marks, bounds or timers: at every millisecond it looks at every waiter in order, over and
- * over, until nothing changes, just as chapter 1 is written. Leases, results, and the events of every instant must be the
- * same, and no limit may be exceeded at any time. Rates and times are chosen so that every token comes on a millisecond.
+ * The model knows nothing of heaps, marks, bounds or timers: at every millisecond it looks at every waiter in order,
+ * over and over, until nothing changes, just as chapter 1 is written. Leases, results, and the events of every instant
+ * must be the same, and no limit may be exceeded at any time. Rates and times are chosen so that every token comes on a
+ * millisecond.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -415,6 +416,7 @@ static const char *engine_ask(ration_engine *engine, const model *m, request *r)
     ask.priority = r->priority;
     ask.wait_us = (r->deadline_ms - m->now_ms) * MS;
     ask.ttl_us = r->ttl_ms > 0 ? r->ttl_ms * MS : RATION_UNSET;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a number, not a place; 0 is nobody. */
     ask.user = (void *)(intptr_t)(r - m->requests + 1);
     if (ration_engine_submit(engine, ration_time_of(m->now_ms * MS), &ask, &decision) != RATION_OK)
         return "error";

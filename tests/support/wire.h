@@ -79,10 +79,11 @@ static inline void wire_ready(uv_poll_t *poll, int status, int events)
 static inline void wire_listen(wire *w, bool on)
 {
     w->deaf = !on;
-    if (on)
+    if (on) {
         (void)uv_poll_start(w->poll, UV_READABLE, wire_ready);
-    else
+    } else {
         (void)uv_poll_stop(w->poll);
+    }
 }
 
 static inline void wire_adopt(wire *w, rn_loop *loop, int fd)

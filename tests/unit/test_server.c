@@ -25,9 +25,10 @@ typedef struct stage {
 
 static void hear(stage *s, const char *what)
 {
-    assert_true(strlen(s->heard) + strlen(what) + 2 < sizeof s->heard);
-    strcat(s->heard, what);
-    strcat(s->heard, " ");
+    const size_t used = strlen(s->heard);
+    const int more = snprintf(s->heard + used, sizeof s->heard - used, "%s ", what);
+
+    CHECK(more > 0 && (size_t)more < sizeof s->heard - used);
 }
 
 static ration_text text(const char *s)
@@ -104,10 +105,11 @@ static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
     stage *s = user;
 
     hear(s, trailers.count > 0 ? "end+trailers" : "end");
-    if (rn_inbound_started(in))
+    if (rn_inbound_started(in)) {
         rn_inbound_finish(in, trailers);
-    else
+    } else {
         answer(in, 200, "done");
+    }
     s->held = NULL;
 }
 
@@ -594,7 +596,7 @@ static void listens_on_a_path(void **state)
     CHECK(strstr(error.text, "another process listens on it") != NULL);
 
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    strcpy(to.sun_path, where);
+    CHECK(snprintf(to.sun_path, sizeof to.sun_path, "%s", where) > 0);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK_EQ(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
     wire_adopt(&w, s.loop, fd);
@@ -640,7 +642,7 @@ static void listeners_that_cannot_be(void **state)
     CHECK_EQ(rn_server_new(s.loop, &options, &handlers, &s, &second, &error), RATION_ERR_IO);
     CHECK(strstr(error.text, "no.such.host.invalid") != NULL);
     CHECK_EQ(rn_server_new(s.loop, NULL, &handlers, &s, &second, NULL), RATION_ERR_INVALID);
-    CHECK_EQ(rn_server_new(s.loop, &options, &(rn_server_handlers){NULL}, &s, &second, NULL), RATION_ERR_INVALID);
+    CHECK_EQ(rn_server_new(s.loop, &options, &(rn_server_handlers){0}, &s, &second, NULL), RATION_ERR_INVALID);
     options = (rn_server_options){.path = ""};
     CHECK_EQ(rn_server_new(s.loop, &options, &handlers, &s, &second, &error), RATION_ERR_INVALID);
     close_stage(&s);

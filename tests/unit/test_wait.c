@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The blocking door is the one part whose tests need real threads and a real clock. They wait for answers, never for a time to
- * pass, and none of their checks depends on how fast the machine is.
+ * The blocking door is the one part whose tests need real threads and a real clock. They wait for answers, never for a
+ * time to pass, and none of their checks depends on how fast the machine is.
  */
 #include "support/check.h"
 
