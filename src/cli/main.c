@@ -22,6 +22,11 @@ static const rn_command commands[] = {
     {"schema", "[--markdown]", "print the JSON Schema of the config file",
      "For editors that complete and check YAML. --markdown prints the reference page of all keys instead.",
      rn_cmd_schema},
+    {"serve", "[--config FILE] [--record FILE]", "run the gateway and the control port",
+     "The config is ration.yaml unless named. --record writes every call of the engine as a trace that `ration "
+     "replay`\n"
+     "takes. SIGTERM lets calls end first; a second one does not.",
+     rn_cmd_serve},
     {"version", "", "print the version", NULL, rn_cmd_version},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

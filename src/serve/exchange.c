@@ -294,10 +294,6 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
                         no_field);
         return false;
     }
-    if (head->upgrade.data != NULL) {
-        exchange_reject(x, 501, "Upgrade not supported", "the gateway speaks HTTP/1.1 only", ration_text_of("Upgrade"));
-        return false;
-    }
     if (rn_route_parse(head->target, route) != RATION_OK) {
         exchange_reject(x, 400, "Malformed target", "the target must be /ACCOUNT/PATH; the gateway is no forward proxy",
                         no_field);

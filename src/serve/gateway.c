@@ -20,7 +20,6 @@
 
 #define ACCOUNT_MAX_BYTES 256
 #define TARGET_MAX_BYTES ((size_t)256 << 10)
-#define NOTABLE_PENALTY_US (INT64_C(3600) * 1000000)
 
 /* ---- the decider's events */
 
@@ -34,9 +33,8 @@ static void penalty_log(rn_gateway *gw, const ration_event *event)
     rn_builder_text(&b, d->key);
     rn_builder_init(&b, until, sizeof until);
     rn_builder_instant(&b, d->retry_at);
-    rn_log_gated(gw->log, &gw->penalty_gate, event->at,
-                 rn_sub(d->retry_at.us, event->at.us) > NOTABLE_PENALTY_US ? "error" : "warn",
-                 "the provider asked to wait", "limit", d->limit, "key", key, "until", until, NULL);
+    rn_log_gated(gw->log, &gw->penalty_gate, event->at, "warn", "a long penalty", "limit", d->limit, "key", key,
+                 "until", until, NULL);
 }
 
 static void gateway_settle(rn_gateway *gw)

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h> /* rename */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -118,6 +119,7 @@ int rn_recording_open(const rn_recording_options *options, rn_recording **out, r
 {
     rn_recording *r = rn_mem_zalloc(rn_mem_default(), 1, sizeof *r);
     char old[PATH_BYTES];
+    struct stat found;
     rn_builder b;
 
     if (r == NULL)
@@ -131,7 +133,8 @@ int rn_recording_open(const rn_recording_options *options, rn_recording **out, r
         rn_recording_close(r);
         return RATION_ERR_NOMEM;
     }
-    if (path_with(&b, old, r->path, ".old") && access(r->path, F_OK) == 0)
+    /* A device or a pipe is no earlier recording. */
+    if (stat(r->path, &found) == 0 && S_ISREG(found.st_mode) && path_with(&b, old, r->path, ".old"))
         (void)rename(r->path, old);
     r->descriptor = file_open(r->path);
     if (r->descriptor < 0) {

@@ -74,6 +74,12 @@ static bool is_idempotent(const rn_http_head *head)
     return rn_http_count(head->fields, "Idempotency-Key") > 0;
 }
 
+/* The beginning of the body, cut at the same byte however it came. */
+static ration_text looked_at(const rn_exchange *x)
+{
+    return rn_text_slice((ration_text){x->seen.data, x->seen.size}, 0, LOOK_BYTES);
+}
+
 static void observe(rn_exchange *x, const rn_http_head *head)
 {
     rn_gateway *gw = x->gateway;
@@ -81,10 +87,8 @@ static void observe(rn_exchange *x, const rn_http_head *head)
 
     for (size_t i = 0; i < head->fields.count; i++)
         gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
-    const ration_response response = {.status = head->status,
-                                      .headers = gw->headers,
-                                      .header_count = head->fields.count,
-                                      .body = {x->seen.data, x->seen.size}};
+    const ration_response response = {
+        .status = head->status, .headers = gw->headers, .header_count = head->fields.count, .body = looked_at(x)};
     if (x->lease.generation != 0 && d->ops->observe(d, rn_loop_now(gw->loop), x->lease, &response) != RATION_OK)
         gw->counts.errors++;
     rn_gateway_touch(gw);
@@ -152,8 +156,9 @@ static bool respond(rn_exchange *x, const rn_http_head *head)
     char stamp[STAMP_BYTES];
     size_t count = 0, at;
 
-    x->throttled = status_says_wait(errors, x->status) &&
-                   (errors->body_contains == NULL || rn_text_find(seen, ration_text_of(errors->body_contains), &at));
+    x->throttled =
+        status_says_wait(errors, x->status) &&
+        (errors->body_contains == NULL || rn_text_find(looked_at(x), ration_text_of(errors->body_contains), &at));
     observe(x, head);
     for (size_t i = 0; i < head->fields.count; i++) {
         if (response_field_goes(head->fields, head->fields.items[i].name))
