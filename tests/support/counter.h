@@ -16,7 +16,7 @@
 #define MINUTE_US (60 * SECOND_US)
 #define HOUR_US (60 * MINUTE_US)
 #define DAY_US (24 * HOUR_US)
-#define LEASES 64
+#define LEASES 32
 
 typedef struct lone {
     ration_limit_rule rule;
