@@ -531,6 +531,11 @@ static void inbound_receive(rn_inbound *c)
 
 /* ---- the turn's end */
 
+static bool inbound_reads(const rn_inbound *c)
+{
+    return c->state == RN_INBOUND_LINGER || (inbound_may_parse(c) && rn_buffer_size(&c->in) == 0);
+}
+
 static void inbound_ready(uv_poll_t *poll, int status, int events)
 {
     rn_inbound *c = poll->data;
@@ -538,21 +543,24 @@ static void inbound_ready(uv_poll_t *poll, int status, int events)
     inbound_touch(c);
     if (c->state == RN_INBOUND_DEAD)
         return;
-    if (status < 0 || (events & UV_DISCONNECT) != 0) {
-        inbound_gone(c, RN_GONE_CLIENT, RN_INBOUND_DEAD);
-        return;
-    }
-    if ((events & UV_READABLE) != 0)
+    /* Who reads sees the end by reading, behind the bytes before it. */
+    if (status >= 0 && (events & UV_READABLE) != 0 && inbound_reads(c))
         inbound_receive(c);
+    else if (status < 0 || (events & UV_DISCONNECT) != 0)
+        inbound_gone(c, RN_GONE_CLIENT, RN_INBOUND_DEAD);
+    else if ((events & UV_READABLE) != 0)
+        c->untimely = true;
 }
 
-static int inbound_events(const rn_inbound *c)
+/* Changing what is polled for costs libuv two or three system calls. So the socket is polled for bytes also while none
+ * are wanted, until some come. */
+static int inbound_events(rn_inbound *c)
 {
-    const bool reads = c->state == RN_INBOUND_LINGER || (inbound_may_parse(c) && rn_buffer_size(&c->in) == 0);
     const int writes = rn_buffer_size(&c->out) > 0 ? UV_WRITABLE : 0;
 
-    /* Who reads sees the end by reading, behind the bytes before it. */
-    return writes | (reads ? UV_READABLE : UV_DISCONNECT);
+    if (inbound_reads(c))
+        c->untimely = false;
+    return writes | UV_DISCONNECT | (c->untimely ? 0 : UV_READABLE);
 }
 
 static rn_inbound_wait inbound_waits_for(const rn_inbound *c)

@@ -38,7 +38,8 @@ struct rn_inbound {
     rn_server *server;
     uv_poll_t poll; /* freed with its closing */
     int fd;
-    int watched; /* the events that are polled for */
+    int watched;   /* the events that are polled for */
+    bool untimely; /* bytes came that are not wanted yet */
     rn_inbound_state state;
     rn_deferred settle;
     bool settling;

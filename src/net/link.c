@@ -7,8 +7,8 @@
  * goes); one with TLS stays in the multi, because curl_easy_send and curl_easy_recv need it there.
  *
  * libcurl looks through its cache at each new connection, closes what it takes for dead or has not used itself for two
- * minutes, whatever we do with it, and finds a connection by walking the cache. So each TLS connection has a cache of its
- * own, in a share that holds nothing else: nothing is looked through, and finding is O(1).
+ * minutes, whatever we do with it, and finds a connection by walking the cache. So each TLS connection has a cache of
+ * its own, in a share that holds nothing else: nothing is looked through, and finding is O(1).
  *
  * Invariants: libcurl polls the socket until the connection stands, then we do, never both; a link is closed outside of
  * libcurl's callbacks only.
@@ -175,6 +175,8 @@ static void link_poll_ready(uv_poll_t *poll, int status, int events)
 {
     rn_link *link = poll->data;
 
+    if (status < 0)
+        link->watched = 0; /* libuv has stopped polling */
     if (link->up != NULL)
         rn_upstream_ready(link->up, status, events);
     else

@@ -4,7 +4,8 @@
  *
  * An idle connection stands in two lists: its origin's, the newest first, because the newest is the least likely to
  * have been closed by the peer; and the pool's, the oldest first, for the bound and the time-out. It is polled: what
- * the peer says on it, an end above all, closes it at once. Before use it is looked at once more.
+ * the peer says on it, an end above all, closes it at once. It is looked at once more before a request that may not be
+ * repeated.
  *
  * As in the server, each kind of waiting has one duration and one list in order of deadlines, and one timer serves all.
  *
@@ -127,17 +128,18 @@ void rn_pool_keep(rn_link *link)
     TAILQ_INSERT_TAIL(&pool->idle, link, idle_link);
     TAILQ_INSERT_HEAD(&link->origin->idle, link, origin_link);
     pool->stats.idle++;
-    rn_link_watch(link, UV_READABLE | UV_DISCONNECT);
+    rn_link_watch(link, UV_READABLE);
     pool_wake_by(pool, link->idle_until_us);
 }
 
-/* The newest idle connection that lives. */
+/* The newest idle connection. */
 static rn_link *pool_reuse(rn_origin *origin, rn_upstream *up)
 {
     rn_link *link;
 
     while ((link = TAILQ_FIRST(&origin->idle)) != NULL) {
-        if (!rn_link_is_alive(link)) {
+        /* What may be sent again needs no look: it costs a system call, and the end is seldom so fresh. */
+        if (!up->repeatable && !rn_link_is_alive(link)) {
             rn_link_close(link);
             continue;
         }

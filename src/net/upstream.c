@@ -371,7 +371,9 @@ void rn_upstream_ready(rn_upstream *up, int status, int events)
 {
     if (up->dead || up->failed)
         return;
-    if (status < 0 || (events & UV_READABLE) != 0)
+    if (up->paused || rn_buffer_size(&up->in) > 0)
+        up->untimely = (events & UV_READABLE) != 0 || status < 0;
+    else if (status < 0 || (events & UV_READABLE) != 0)
         upstream_receive(up);
     upstream_touch(up);
 }
@@ -389,7 +391,11 @@ static int upstream_events(rn_upstream *up)
 {
     const bool sends = upstream_has_more(up) && !up->send_broken;
     const bool reads = !up->paused && rn_buffer_size(&up->in) == 0;
-    const int events = reads ? UV_READABLE : 0;
+
+    /* As in the server: polled for bytes until some come untimely. */
+    if (reads)
+        up->untimely = false;
+    const int events = up->untimely ? 0 : UV_READABLE;
 
     if (!sends)
         return events;

@@ -117,7 +117,7 @@ struct rn_upstream_pool {
     char scratch[RN_POOL_SCRATCH]; /* one read of any connection */
 };
 
-/* A connection for a request: an idle one that lives, unless `fresh`, else a new one. False: `fault` says why. */
+/* A connection for a request: an idle one, unless `fresh`, else a new one. False: `fault` says why. */
 bool rn_pool_connect(rn_upstream_pool *pool, rn_origin *origin, rn_upstream *up, bool fresh, rn_fault *fault);
 /* A connection whose request is complete is kept for the next one. */
 void rn_pool_keep(rn_link *link);
@@ -168,6 +168,7 @@ struct rn_upstream {
     bool answers_head;
     bool begun; /* its first byte has come */
     bool paused;
+    bool untimely; /* bytes came that are not wanted yet */
     bool try_read; /* TLS: bytes may be there that the socket does not tell of */
 
     rn_upstream_wait wait;

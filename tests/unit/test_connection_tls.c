@@ -220,8 +220,8 @@ static void a_slow_handshake(void **state)
     close_stage(&s);
 }
 
-/* Paused with bytes that TLS has read and the socket does not tell of; meanwhile another connection is made, which makes
- * libcurl look for dead ones. */
+/* Paused with bytes that TLS has read and the socket does not tell of; meanwhile another connection is made, which
+ * makes libcurl look for dead ones. */
 static void a_paused_connection_survives(void **state)
 {
     call paused = {.pause_at_head = true};
@@ -296,11 +296,13 @@ static void aborted_in_the_handshake(void **state)
     (void)state;
     open_stage(&s, "localhost", the_peer.slow_port, the_peer.ca_file);
     ask(&s, &c, "/", none);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8 && !c.over; i++)
         (void)uv_run(rn_loop_uv(s.loop), UV_RUN_ONCE);
-    rn_upstream_abort(c.up);
+    if (!c.over) {
+        rn_upstream_abort(c.up);
+        CHECK_STR(c.heard, "");
+    }
     close_stage(&s);
-    CHECK_STR(c.heard, "");
 }
 
 int main(void)
