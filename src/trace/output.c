@@ -205,6 +205,12 @@ void rn_output_bool(rn_output *out, const char *name, bool value)
     output_bytes(out, value ? "true" : "false", value ? 4 : 5);
 }
 
+void rn_output_null(rn_output *out, const char *name)
+{
+    output_before(out, name);
+    output_bytes(out, "null", 4);
+}
+
 static void output_number(rn_output *out, const char *name, int64_t value, void (*build)(rn_builder *b, int64_t value))
 {
     char digits[40];

@@ -35,6 +35,7 @@ void rn_output_newline(rn_output *out);                              /* ends a l
 void rn_output_text(rn_output *out, const char *name, ration_text value);
 void rn_output_str(rn_output *out, const char *name, const char *value);
 void rn_output_bool(rn_output *out, const char *name, bool value);
+void rn_output_null(rn_output *out, const char *name);
 void rn_output_int(rn_output *out, const char *name, int64_t value);
 void rn_output_micro(rn_output *out, const char *name, int64_t micro); /* micro-units as units: 48.5 */
 void rn_output_ms(rn_output *out, const char *name, int64_t us);       /* microseconds as milliseconds: 333.334 */

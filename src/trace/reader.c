@@ -187,6 +187,16 @@ static bool take_span(reading *g, const rn_json_value *value, void *into)
     return take_fixed(g, value, 3, 0, into);
 }
 
+/* null: it never ends, whatever the endpoint's default is. */
+static bool take_hold(reading *g, const rn_json_value *value, void *into)
+{
+    if (value->type == RN_JSON_NULL) {
+        *(int64_t *)into = RATION_FOREVER_US;
+        return true;
+    }
+    return take_span(g, value, into);
+}
+
 static bool take_ttl(reading *g, const rn_json_value *value, void *into)
 {
     return take_fixed(g, value, 3, 1, into);
@@ -400,7 +410,7 @@ static const member members[] = {
     {"tenant", ACQUIRE, 0, take_text, INTO(request.tenant)},
     {"class", ACQUIRE, 0, take_text, INTO(request.class_name)},
     {"cost", ACQUIRE, 0, take_units, INTO(request.cost)},
-    {"hold", ACQUIRE, 0, take_span, INTO(request.hold_us)},
+    {"hold", ACQUIRE, 0, take_hold, INTO(request.hold_us)},
     {"wait", ACQUIRE, 0, take_span, INTO(request.wait_us)},
     {"ttl", ACQUIRE, 0, take_ttl, INTO(request.ttl_us)},
     {"priority", ACQUIRE, 0, take_priority, INTO(request.priority)},

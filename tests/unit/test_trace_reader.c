@@ -86,6 +86,9 @@ static void acquire_leaves_out_what_is_not_given(void **state)
     CHECK_EQ(line.request.auth, RATION_AUTH_UNSET);
     CHECK_EQ(line.request.var_count, 0);
     CHECK(!line.request.retry);
+
+    read_good("{\"id\":\"a1\",\"op\":\"acquire\",\"at\":0,\"hold\":null}");
+    CHECK_EQ(line.request.hold_us, RATION_FOREVER_US);
 }
 
 static void observe_takes_headers_and_lists_of_them(void **state)
