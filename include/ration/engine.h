@@ -128,7 +128,7 @@ typedef struct ration_event {
 
 /** What came back from the provider. */
 typedef struct ration_response {
-    int status; /* 0: not known */
+    int status; /* 0: not known; at most 999 */
     const ration_header *headers;
     size_t header_count;
     ration_text body; /* its beginning, for `errors.rateLimited.bodyContains`; may be absent */

@@ -609,7 +609,7 @@ int ration_engine_release(ration_engine *engine, ration_time now, ration_lease h
 
 static bool response_is_valid(const ration_response *r)
 {
-    if (r == NULL || (r->headers == NULL && r->header_count > 0))
+    if (r == NULL || r->status < 0 || r->status > 999 || (r->headers == NULL && r->header_count > 0))
         return false;
     for (size_t i = 0; i < r->header_count; i++) {
         if (r->headers[i].name.data == NULL || (r->headers[i].value.data == NULL && r->headers[i].value.size > 0))

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "config/faults.h"
 #include "trace/json.h"
-#include "trace/words.h"
 
 /* What is being read. */
 typedef struct reading {
@@ -463,6 +463,11 @@ static const rn_json_value *reading_find(const reading *g, const char *name)
     return NULL;
 }
 
+static const char *known_at(const void *names, size_t index)
+{
+    return ((const char *const *)names)[index];
+}
+
 static bool reading_op(reading *g)
 {
     const rn_json_value *const value = reading_find(g, "op");
@@ -486,7 +491,7 @@ static bool reading_op(reading *g)
             return fail(g, value->at, "op \"%s\" is not supported yet", later_names[i]);
     }
 
-    const char *const near = rn_words_nearest(name, known, count);
+    const char *const near = rn_nearest(name, known, count, known_at);
 
     if (near != NULL)
         return fail(g, value->at, "no op \"%.*s\" (%s?)", shown(value->raw), value->raw.data, near);
@@ -504,7 +509,7 @@ static bool member_unknown(reading *g, size_t index)
             known[count++] = members[i].name;
     }
 
-    const char *const near = rn_words_nearest(g->texts[index], known, count);
+    const char *const near = rn_nearest(g->texts[index], known, count, known_at);
 
     if (near != NULL) {
         return fail(g, name->at, "%s has no member \"%.*s\" (%s?)", op_names[g->out->op], shown(name->raw),

@@ -361,7 +361,7 @@ void rn_trace_write_observe(rn_output *out, ration_time at, ration_text id, cons
                             const rn_trace_filter *filter)
 {
     op_open(out, at, "observe", id);
-    if (response->status > 0 && response->status <= 999)
+    if (response->status > 0)
         rn_output_int(out, "status", response->status);
     write_headers(out, response, filter);
     if (filter->body)

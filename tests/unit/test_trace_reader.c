@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "trace/reader.h"
-#include "trace/words.h"
 
 static rn_trace_reader reader;
 static rn_trace_line line;
@@ -305,32 +304,6 @@ static void memory_that_is_missing_is_an_error(void **state)
     }
 }
 
-static void near_words_are_found(void **state)
-{
-    static const char *const words[] = {"acquire", "release", "renew", "cancel"};
-    static const struct {
-        const char *word;
-        const char *want;
-    } rows[] = {
-        {"acquire", "acquire"},
-        {"aquire", "acquire"},
-        {"aqcuire", "acquire"},
-        {"Renew", "renew"},
-        {"cancle", "cancel"},
-        {"reles", "release"},
-        {"xyz", NULL},
-        {"", NULL},
-        {"a", NULL},
-        {"a word that is longer than any that is known", NULL},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        CHECK_ROW(rows[i].word);
-        CHECK_STR(rn_words_nearest(ration_text_of(rows[i].word), words, 4), rows[i].want);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,7 +315,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(faults_say_where_and_what, fresh, done),
         cmocka_unit_test_setup_teardown(there_is_a_maximum_of_everything, fresh, done),
         cmocka_unit_test(memory_that_is_missing_is_an_error),
-        cmocka_unit_test(near_words_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

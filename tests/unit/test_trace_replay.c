@@ -10,8 +10,7 @@
 #include "trace/output.h"
 #include "trace/replay.h"
 
-#define LIMITS                                                                                                         \
-    "\"limits\":[{\"name\":\"slots\",\"kind\":\"concurrency\",\"max\":1,\"scope\":{\"by\":[\"account\"]}}]"
+#define LIMITS "\"limits\":[{\"name\":\"slots\",\"kind\":\"concurrency\",\"max\":1,\"scope\":{\"by\":[\"account\"]}}]"
 #define CONFIG                                                                                                         \
     "{\"op\":\"config\",\"startedAt\":-1000,\"providers\":[{\"name\":\"p\"," LIMITS                                    \
     "}],\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"}]}\n"
@@ -88,11 +87,14 @@ static const struct {
      CONFIG ACQUIRE(0, "a", ",\"ttl\":5") ACQUIRE(1, "b", ",\"wait\":100,\"ttl\":5") OP(10, "release", "a"),
      ANSWER(0, "acquire", "a", "granted") ANSWER(1, "acquire", "b", "queued") LOST(5, "a") GRANTED(5, "b", 4)
          LOST(10, "b") ANSWER(10, "release", "a", "unknown")},
-    {"nothing happens behind the last line", CONFIG ACQUIRE(0, "a", ",\"ttl\":5"), ANSWER(0, "acquire", "a", "granted")},
-    {"an advance brings what is due and has no line", CONFIG ACQUIRE(0, "a", ",\"ttl\":5") "{\"at\":7,\"op\":\"advance\"}",
+    {"nothing happens behind the last line", CONFIG ACQUIRE(0, "a", ",\"ttl\":5"),
+     ANSWER(0, "acquire", "a", "granted")},
+    {"an advance brings what is due and has no line",
+     CONFIG ACQUIRE(0, "a", ",\"ttl\":5") "{\"at\":7,\"op\":\"advance\"}",
      ANSWER(0, "acquire", "a", "granted") LOST(5, "a")},
     {"no startedAt: the first operation starts it",
-     "{\"op\":\"config\",\"providers\":[{\"name\":\"p\"," LIMITS "}],\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"}]}\n"
+     "{\"op\":\"config\",\"providers\":[{\"name\":\"p\"," LIMITS
+     "}],\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"}]}\n"
      "{\"at\":1700000000000,\"op\":\"stats\"}\n",
      "{\"at\":1700000000000,\"op\":\"stats\",\"result\":{\"limits\":[]}}\n"},
 
@@ -115,13 +117,14 @@ static const struct {
              ANSWER(2, "observe", "a", "observed")},
     {"an id that never was", CONFIG OP(2, "release", "z"), ANSWER(2, "release", "z", "unknown")},
 
-    {"empty lines and carriage returns",
-     "\r\n" CONFIG "\n \n{\"at\":1,\"op\":\"release\",\"id\":\"z\"}\r\n\r\n", ANSWER(1, "release", "z", "unknown")},
+    {"empty lines and carriage returns", "\r\n" CONFIG "\n \n{\"at\":1,\"op\":\"release\",\"id\":\"z\"}\r\n\r\n",
+     ANSWER(1, "release", "z", "unknown")},
     {"recorded outputs are skipped", CONFIG OP(2, "release", "z") ANSWER(2, "release", "z", "nonsense") LOST(1, "q"),
      ANSWER(2, "release", "z", "unknown")},
     {"leases by their ids", CONFIG ACQUIRE(0, "a", "") "{\"at\":7,\"op\":\"leases\"}",
-     ANSWER(0, "acquire", "a", "granted") "{\"at\":7,\"op\":\"leases\",\"result\":{\"leases\":[{\"id\":\"a\",\"account\":"
-     "\"acc\",\"priority\":\"normal\",\"cost\":1,\"grantedAt\":0,\"overrun\":false}]}}\n"},
+     ANSWER(0, "acquire", "a",
+            "granted") "{\"at\":7,\"op\":\"leases\",\"result\":{\"leases\":[{\"id\":\"a\",\"account\":"
+                       "\"acc\",\"priority\":\"normal\",\"cost\":1,\"grantedAt\":0,\"overrun\":false}]}}\n"},
 };
 
 static void what_comes_out(void **state)
@@ -156,10 +159,10 @@ static const struct {
     {"a second config", CONFIG CONFIG, RATION_ERR_SYNTAX, 2, 1, "a config line may only be the first of a trace"},
     {"a config behind an operation", OP(2, "release", "z") CONFIG, RATION_ERR_SYNTAX, 1, 1,
      "no config: the trace does not begin with a config line, and none was given beside it"},
-    {"an id of a held lease", CONFIG ACQUIRE(0, "a", "") ACQUIRE(1, "a", ""), RATION_ERR_SYNTAX, 3, 30,
+    {"an id of a held lease", CONFIG ACQUIRE(0, "a", "") ACQUIRE(1, "a", ""), RATION_ERR_SYNTAX, 3, 29,
      "this id is in use: its request still waits or its lease is still held"},
     {"an id of a waiter", CONFIG ACQUIRE(0, "a", "") ACQUIRE(1, "b", ",\"wait\":9") ACQUIRE(2, "b", ""),
-     RATION_ERR_SYNTAX, 4, 30, "this id is in use: its request still waits or its lease is still held"},
+     RATION_ERR_SYNTAX, 4, 29, "this id is in use: its request still waits or its lease is still held"},
     {"time before the start", CONFIG OP(-1001, "release", "z"), RATION_ERR_SYNTAX, 2, 7, "time runs back by 1000 us"},
 };
 
@@ -261,9 +264,11 @@ static const struct {
     const char *recorded;
     const char *produced;
 } verified[] = {
-    {"all as recorded", RUN ANSWER(0, "acquire", "a", "granted") ANSWER(2, "release", "a", "released"), 2, 0, NULL, NULL},
-    {"in other words", RUN "{\"op\": \"acquire\", \"at\": 0.0, \"id\": \"a\", \"result\": \"granted\"}\n" ANSWER(
-                           2, "release", "a", "released"),
+    {"all as recorded", RUN ANSWER(0, "acquire", "a", "granted") ANSWER(2, "release", "a", "released"), 2, 0, NULL,
+     NULL},
+    {"in other words",
+     RUN "{\"op\": \"acquire\", \"at\": 0.0, \"id\": \"a\", \"result\": \"granted\"}\n" ANSWER(2, "release", "a",
+                                                                                               "released"),
      2, 0, NULL, NULL},
     {"another result",
      CONFIG ACQUIRE(0, "a", "") "{\"op\":\"acquire\",\"result\":\"queued\"}\n{\"malformed and never read", 0, 3,
