@@ -76,16 +76,17 @@ void ration_engine_free(ration_engine *engine)
 
     if (engine->routes.mem != NULL)
         rn_routes_fini(&engine->routes);
-    if (engine->leases.mem != NULL)
-        rn_leases_fini(&engine->leases);
-    if (engine->events.mem != NULL)
-        rn_events_fini(&engine->events);
+    /* Heaps before what is in them: a heap lets go of its members. */
     if (engine->timers.heap.mem != NULL)
         rn_alarms_fini(&engine->timers);
     if (engine->look.mem != NULL) {
         rn_heap_fini(&engine->look);
         rn_heap_fini(&engine->doomed);
     }
+    if (engine->leases.mem != NULL)
+        rn_leases_fini(&engine->leases);
+    if (engine->events.mem != NULL)
+        rn_events_fini(&engine->events);
     if (engine->book.mem != NULL)
         rn_book_fini(&engine->book);
     rn_mem_free(&mem, engine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a trace: first as JSON, with jansson as the judge of what is valid and what it means; then as the
- * lines of a trace, where nothing may crash, hang or leak whatever they say.
+ * Any bytes as a trace: first as JSON, with jansson as the judge of what is valid and what it means; then as the lines
+ * of a trace and through an engine, where nothing may crash, hang or leak whatever they say.
  *
  * jansson refuses numbers that do not fit its types and names with a NUL, and nests deeper than we do: there the two
  * may differ. It overlooks a NUL between values, too.
@@ -16,6 +16,7 @@
 #include "trace/canonical.h"
 #include "trace/json.h"
 #include "trace/reader.h"
+#include "trace/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -85,6 +86,55 @@ static void lines(ration_text text)
     rn_trace_reader_fini(&reader);
 }
 
+/* What comes out is JSON, a line at a time. */
+static int line_check(void *ctx, const char *line, size_t size)
+{
+    rn_json json;
+    rn_json_value value;
+
+    (void)ctx;
+    rn_json_init(&json, (ration_text){line, size});
+    MUST(line[size - 1] == '\n' && rn_json_value_next(&json, &value) && rn_json_end(&json));
+    return 0;
+}
+
+/* The same lines through an engine, whose rules are not the input's to choose: that is another target. */
+static void replay(ration_text text)
+{
+    static const char *const by_account[] = {"account"};
+    static const ration_limit_rule limits[] = {
+        {.name = "rate",
+         .kind = RATION_KIND_RATE,
+         .rate = {10000000, 1000000},
+         .burst = 2000000,
+         .margin = RATION_UNSET,
+         .scope = by_account,
+         .scope_count = 1},
+        {.name = "slots", .kind = RATION_KIND_CONCURRENCY, .max = 1000000, .scope = by_account, .scope_count = 1},
+        {.name = "quota",
+         .kind = RATION_KIND_QUOTA,
+         .max = 5000000,
+         .window = {.period = RATION_PERIOD_MINUTE},
+         .arrival_us = RATION_UNSET,
+         .sync = {"X-Limit", "X-Remaining", "X-Reset", RATION_RESET_AUTO, false}},
+    };
+    static const ration_provider_rule provider = {
+        .name = "p", .limits = limits, .limit_count = 3, .defaults = {.cost = RATION_UNSET, .hold_us = RATION_UNSET}};
+    static const ration_account_rule account = {.name = "acc", .provider = "p"};
+    static const ration_rules rules = {
+        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    const rn_replay_options options = {.rules = &rules, .write = line_check};
+    rn_replay *run = NULL;
+
+    MUST(rn_replay_new(&options, &run) == RATION_OK);
+
+    const int err = rn_replay_feed(run, text.data, text.size);
+
+    MUST(rn_replay_finish(run) == err || err == RATION_OK);
+    MUST(err == RATION_OK || err == RATION_ERR_SYNTAX);
+    rn_replay_free(run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ration_text text = {(const char *)data, size};
@@ -97,5 +147,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         meaning(text, judged);
     json_decref(judged);
     lines(text);
+    replay(text);
     return 0;
 }
