@@ -296,10 +296,11 @@ void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, cons
     optional_text(out, "class", request->class_name);
     if (request->cost != RATION_UNSET)
         rn_output_micro(out, "cost", request->cost);
-    if (request->hold_us == RATION_FOREVER_US)
+    if (request->hold_us == RATION_FOREVER_US) {
         rn_output_null(out, "hold"); /* not the endpoint's default */
-    else
+    } else {
         optional_ms(out, "hold", request->hold_us);
+    }
     rn_output_ms(out, "wait", rn_min(request->wait_us, RATION_TIME_MAX_US));
     optional_ms(out, "ttl", request->ttl_us);
     if (request->priority != RATION_PRIORITY_UNSET)

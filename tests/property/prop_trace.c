@@ -2,9 +2,9 @@
 /*
  * A recording misses nothing: whatever calls an engine gets, its recording replays line for line, byte for byte.
  *
- * The calls are drawn: requests that are granted, wait, or are refused for every reason that these limits know; leases that
- * are released, lost, renewed, observed with headers that teach and with 429s; handles that are long dead; names that are
- * not UTF-8; a clock that runs back; looks at the engine in between.
+ * The calls are drawn: requests that are granted, wait, or are refused for every reason that these limits know; leases
+ * that are released, lost, renewed, observed with headers that teach and with 429s; handles that are long dead; names
+ * that are not UTF-8; a clock that runs back; looks at the engine in between.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -203,9 +203,10 @@ static void replay_pieces(world *w, const rn_replay_options *options)
     for (size_t at = 0; at < w->file.size && err == RATION_OK; at += piece)
         err = rn_replay_feed(replay, w->file.data + at, piece < w->file.size - at ? piece : w->file.size - at);
     err = err == RATION_OK ? rn_replay_finish(replay) : err;
-    if (err == RATION_ERR_SYNTAX)
+    if (err == RATION_ERR_SYNTAX) {
         NOTE(w->c, "%zu:%zu: %s", rn_replay_fault(replay)->line, rn_replay_fault(replay)->column,
              rn_replay_fault(replay)->text);
+    }
     HOLDS(w->c, err == RATION_OK);
     HOLDS(w->c, rn_replay_difference(replay) == NULL);
     rn_replay_free(replay);

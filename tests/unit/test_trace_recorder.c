@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder alone, its sink called as an engine would: what is written and what never is, in which order, and that it
- * ends quietly when nothing can be written any more.
+ * The recorder alone, its sink called as an engine would: what is written and what never is, in which order, and that
+ * it ends quietly when nothing can be written any more.
  */
 #include "support/check.h"
 #include "support/failalloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole traces: what comes out and in which order, which ids are free, how lines may be cut, what stops a replay and what
- * `verify` says.
+ * Whole traces: what comes out and in which order, which ids are free, how lines may be cut, what stops a replay and
+ * what `verify` says.
  */
 #include "support/check.h"
 #include "support/failalloc.h"

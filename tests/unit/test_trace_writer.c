@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each call, decision, event and report looks like as a line, member by member; and that every call that is written
- * reads as the call that it was.
+ * What each call, decision, event and report looks like as a line, member by member; and that every call that is
+ * written reads as the call that it was.
  */
 #include "support/check.h"
 
