@@ -23,8 +23,10 @@ typedef struct rn_command {
     int (*run)(const struct rn_command *self, int argc, char **argv);
 } rn_command;
 
+int rn_cmd_demo(const rn_command *self, int argc, char **argv);
 int rn_cmd_replay(const rn_command *self, int argc, char **argv);
 int rn_cmd_schema(const rn_command *self, int argc, char **argv);
+int rn_cmd_simulate(const rn_command *self, int argc, char **argv);
 int rn_cmd_validate(const rn_command *self, int argc, char **argv);
 int rn_cmd_serve(const rn_command *self, int argc, char **argv);
 int rn_cmd_version(const rn_command *self, int argc, char **argv);

@@ -16,6 +16,30 @@
 #include "cli/cli.h"
 
 static const rn_command commands[] = {
+    {"demo", "[--json] [--seed N] [--record FILE] [--keep]",
+     "the same traffic straight to a provider and through ration",
+     "Starts two fake providers and a gateway on this machine, sends both the same calls and prints what became of "
+     "them,\n"
+     "in about 25 seconds. Needs no config, no network and no key.\n"
+     "\n"
+     "  --json         print the figures as JSON\n"
+     "  --seed N       another schedule and other latencies; 1 without it\n"
+     "  --record FILE  write every decision down, for `ration replay --verify`\n"
+     "  --keep         leave it running after the report, until Ctrl-C\n"
+     "\n"
+     "Exits 1 if the provider refused a call that went through ration, or if one was not answered.",
+     rn_cmd_demo},
+    {"simulate", "FILE [OPTION]...", "a fake provider on a real port that keeps the limits of a config",
+     "  --provider NAME     which provider of FILE; needed only where there are several\n"
+     "  --listen ADDR       HOST:PORT or PORT; 127.0.0.1:7700 without it, port 0 is any free one\n"
+     "  --seed N            same seed, same behaviour; 1 without it\n"
+     "  --latency 50ms+-20ms  how long a call takes, evenly spread\n"
+     "  --errors 1%         how many calls fail with a transient status\n"
+     "  --external 100/h    another client that spends the same quotas\n"
+     "  --ceiling 20..40/60s  a hidden limit on calls in flight, drawn anew each period\n"
+     "\n"
+     "GET /__ration/counts on the same port tells what it has seen. Runs until a signal.",
+     rn_cmd_simulate},
     {"validate", "FILE", "check a config file and print every fault with its line",
      "Prints nothing and exits 0 when the file is good. Exits 1 when it has faults, 2 when it cannot be read.",
      rn_cmd_validate},

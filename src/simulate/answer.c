@@ -28,17 +28,18 @@ static void two_digits(rn_builder *b, int64_t value)
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 static void http_date_write(rn_builder *b, int64_t seconds)
 {
-    static const char weekdays[] = "MonTueWedThuFriSatSun";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    static const char *const weekdays[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     const int64_t days = rn_div_floor(seconds, DAY_S);
     const int64_t second = seconds - days * DAY_S;
     const rn_civil date = rn_civil_of_days(days);
 
-    rn_builder_text(b, (ration_text){weekdays + 3 * rn_civil_weekday(days), 3});
+    rn_builder_str(b, weekdays[rn_civil_weekday(days)]);
     rn_builder_str(b, ", ");
     two_digits(b, date.day);
     rn_builder_char(b, ' ');
-    rn_builder_text(b, (ration_text){months + 3 * (date.month - 1), 3});
+    rn_builder_str(b, months[date.month - 1]);
     rn_builder_char(b, ' ');
     rn_builder_int(b, date.year);
     rn_builder_char(b, ' ');

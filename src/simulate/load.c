@@ -189,9 +189,10 @@ void rn_load_free(rn_load *load)
         return;
     rn_timer_stop(&load->timer);
     rn_loop_forget(load->options.loop, &load->done);
-    for (size_t i = 0; load->calls != NULL && i < load->next; i++)
+    for (size_t i = 0; load->calls != NULL && i < load->next; i++) {
         if (load->calls[i].up != NULL)
             rn_upstream_abort(load->calls[i].up);
+    }
     rn_origin_release(load->origin);
     rn_mem_free(load->mem, load->calls);
     rn_mem_free(load->mem, load->results);
