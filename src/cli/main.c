@@ -47,11 +47,10 @@ static const rn_command commands[] = {
      "For editors that complete and check YAML. --markdown prints the reference page of all keys instead.",
      rn_cmd_schema},
     {"replay", "[--config FILE] [--verify] TRACE", "run a trace through a fresh engine and print its decisions",
-     "TRACE is JSON Lines; - reads standard input. Its first line is its config, or --config names a file, which then\n"
-     "counts. Decisions and events go to standard output, one JSON object a line. With --verify they are compared "
-     "with\n"
-     "the lines recorded in the trace instead: the first that differs is shown, and the status is 1. A malformed line\n"
-     "is named as file:line:column and ends the replay with status 2.",
+     "TRACE is JSON Lines; - reads standard input. Its first line is its config, or --config names a file,\n"
+     "which then counts. Decisions and events go to standard output, one JSON object a line. With --verify they\n"
+     "are compared with the lines recorded in the trace instead: the first that differs is shown, and the status\n"
+     "is 1. A malformed line is named as file:line:column and ends the replay with status 2.",
      rn_cmd_replay},
     {"serve", "[--config FILE] [--record FILE]", "run the gateway and the control port",
      "The config is ration.yaml unless named. --record writes every call of the engine as a trace that `ration "
