@@ -6,6 +6,8 @@
 #include "support/check.h"
 #include "support/failalloc.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "trace/output.h"
 #include "trace/replay.h"
@@ -306,6 +308,53 @@ static void verify_finds_the_first_difference(void **state)
     }
 }
 
+/* The block of code behind a mark in a page, without its fences; the caller frees it. */
+static char *page_block(const char *page, const char *mark)
+{
+    const char *const at = strstr(page, mark);
+
+    CHECK(at != NULL);
+
+    const char *const begin = strstr(at, "```json\n") + strlen("```json\n");
+    const char *const end = strstr(begin, "```\n");
+
+    return rn_mem_textdup(rn_mem_default(), (ration_text){begin, (size_t)(end - begin)});
+}
+
+/* What the page leaves out goes: from each line its explanation, which stands last. */
+static void drop_explanations(char *lines)
+{
+    for (char *at = strstr(lines, ",\"explanation\":\""); at != NULL; at = strstr(at, ",\"explanation\":\"")) {
+        char *const end = strchr(at, '\n');
+
+        memmove(at + 1, end, strlen(end) + 1);
+        *at = '}';
+    }
+}
+
+static void the_reference_page_tells_the_truth(void **state)
+{
+    static char page[32768];
+    FILE *const file = fopen("docs/reference/trace.md", "rb");
+    rn_replay *const replay = replay_of();
+
+    (void)state;
+    CHECK(file != NULL);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    (void)fclose(file);
+
+    char *const in = page_block(page, "<!-- in -->");
+    char *const want = page_block(page, "<!-- out -->");
+
+    CHECK_EQ(run(replay, in, 1000), RATION_OK);
+    rn_output_raw(&written, (ration_text){"", 1});
+    drop_explanations(written.data);
+    CHECK_STR(written.data, want);
+    rn_replay_free(replay);
+    rn_mem_free(rn_mem_default(), in);
+    rn_mem_free(rn_mem_default(), want);
+}
+
 static void memory_that_is_missing_is_an_error(void **state)
 {
     static const char trace[] = CONFIG ACQUIRE(0, "a", ",\"ttl\":5") ACQUIRE(1, "b", ",\"wait\":100,\"ttl\":5")
@@ -340,6 +389,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rules_that_are_given_count_instead_of_the_config_line, fresh, done),
         cmocka_unit_test_setup_teardown(decisions_that_cannot_be_written_stop_it, fresh, done),
         cmocka_unit_test_setup_teardown(verify_finds_the_first_difference, fresh, done),
+        cmocka_unit_test_setup_teardown(the_reference_page_tells_the_truth, fresh, done),
         cmocka_unit_test_setup_teardown(memory_that_is_missing_is_an_error, fresh, done),
     };
 

@@ -233,7 +233,7 @@ static void calls_are_written_as_they_are_read(void **state)
                               .target = TEXT("t"),
                               .credential = TEXT("0123"),
                               .method = TEXT("GET"),
-                              .path = TEXT("/a"),
+                              .path = TEXT("/a?key=secret#x"),
                               .endpoint = TEXT("/{x}"),
                               .vars = vars,
                               .var_count = 3,
