@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Header fields from anywhere: lines of "name: value" are a response, and a quota learns from it, twice and out of order.
+ * Header fields from anywhere: lines of "name: value" are a response, and a quota learns from it, twice and out of
+ * order.
  *
  * Whatever is read must be within the range of the engine, and a counter that has learned must still answer.
  */
