@@ -272,7 +272,8 @@ static void introduce(const demo *d)
 {
     (void)printf("A fake provider on this machine allows 10 calls a second (20 at once after a pause), 6 in flight and "
                  "1000 a minute.\n"
-                 "Three tenants send it the same %zu calls in %" PRId64 " s twice: straight, and through ration.\n\n"
+                 "Three tenants send it the same %zu calls in %" PRId64 " s twice: straight, and through ration.\n"
+                 "web asks with high priority, batch asks for most.\n\n"
                  "  provider  http://127.0.0.1:%u\n"
                  "  gateway   http://127.0.0.1:%u/demo  (to a second provider like it)\n"
                  "  control   %s/v1/status  (look while it runs: about 25 s)\n",
