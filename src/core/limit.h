@@ -110,7 +110,7 @@ struct rn_counter {
     union {
         rn_bucket bucket;
         rn_slots slots;
-        rn_quota quota;
+        rn_quota *quota; /* a block of its own: it is large, and most counters are none */
     } u;
 
     /* What the engine uses. */

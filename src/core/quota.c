@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/units.h"
 
 #define ARRIVAL_US (2 * INT64_C(1000000))
@@ -46,6 +47,8 @@ static int window_prepare(rn_limit *limit, ration_fault *fault)
     calendar->month_day = window->month_day != 0 ? window->month_day : 1;
     calendar->zone = limit->zone;
     limit->spec.quota.length_us = rn_calendar_length(calendar);
+    if (limit->rule->sync.reset_header != NULL || limit->rule->sync.standard)
+        limit->spec.quota.parts = RN_QUOTA_PARTS;
     return RATION_OK;
 }
 
@@ -78,7 +81,6 @@ static int quota_prepare(rn_limit *limit, ration_fault *fault)
         return rn_limit_fault(fault, "arrival_us", "the arrival must not be negative");
 
     limit->spec.quota.arrival_us = limit->enforcer ? 0 : arrival_us;
-    limit->spec.quota.resets = rule->sync.reset_header != NULL || rule->sync.standard;
     return rule->window.period == RATION_PERIOD_NONE ? rolling_prepare(limit, fault) : window_prepare(limit, fault);
 }
 
@@ -89,22 +91,26 @@ bool rn_quota_is_rolling(const rn_counter *counter)
 
 static int quota_init(rn_counter *counter, ration_time now)
 {
-    rn_quota *const quota = &counter->u.quota;
+    const rn_quota_spec *const spec = &counter->limit->spec.quota;
+    rn_quota *const quota = rn_mem_zalloc(counter->mem, 1, sizeof *quota + spec->parts * sizeof quota->parts[0]);
 
-    memset(quota, 0, sizeof *quota);
+    if (quota == NULL)
+        return RATION_ERR_NOMEM;
     quota->max = counter->limit->rule->max;
     quota->learned_max = counter->limit->rule->max_auto;
+    counter->u.quota = quota;
     rn_flight_init(counter);
-    return rn_quota_is_rolling(counter) ? rn_rolling_init(counter, now) : rn_window_init(counter, now);
+    if (rn_quota_is_rolling(counter)) {
+        rn_rolling_init(counter, now);
+    } else {
+        rn_window_init(counter, now);
+    }
+    return RATION_OK;
 }
 
 static void quota_fini(rn_counter *counter)
 {
-    if (rn_quota_is_rolling(counter)) {
-        rn_rolling_fini(counter);
-    } else {
-        rn_window_fini(counter);
-    }
+    rn_mem_free(counter->mem, counter->u.quota);
 }
 
 void rn_quota_advance(rn_counter *counter, ration_time now)
@@ -121,12 +127,12 @@ bool rn_quota_owns(const rn_counter *counter, const rn_hold *hold)
 {
     if (rn_quota_is_rolling(counter))
         return rn_rolling_owns(counter, hold->granted_at);
-    return hold->order >= counter->u.quota.first_order;
+    return hold->order >= counter->u.quota->first_order;
 }
 
 rn_quota_room rn_quota_room_of(const rn_counter *counter)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const rn_limit *const limit = counter->limit;
     rn_quota_room room = {.usable = quota->max, .reserve = 0};
 
@@ -147,7 +153,7 @@ rn_quota_room rn_quota_room_of(const rn_counter *counter)
 
 static int64_t quota_remaining(const rn_counter *counter, const rn_quota_room *room)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const int64_t own = rn_sub(room->usable, rn_add(quota->used, quota->carried));
 
     return quota->left_known ? rn_min(own, quota->left) : own;
@@ -159,8 +165,8 @@ static rn_quota_state quota_state(const rn_counter *counter)
     const rn_quota_state state = {
         .room = room,
         .remaining = quota_remaining(counter, &room),
-        .exhausted = counter->u.quota.exhausted,
-        .dipped = counter->u.quota.dipped,
+        .exhausted = counter->u.quota->exhausted,
+        .dipped = counter->u.quota->dipped,
     };
 
     return state;
@@ -184,7 +190,7 @@ bool rn_quota_fits(const rn_quota_state *state, const rn_ask *ask)
 /* A quota that does not hold `ask` now, but in time. */
 static void quota_refuse(const rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out)
 {
-    const ration_time end = counter->u.quota.window.end;
+    const ration_time end = counter->u.quota->window.end;
     const bool rolling = rn_quota_is_rolling(counter);
 
     out->at = rolling ? rn_rolling_when(counter, now, ask) : end;
@@ -219,7 +225,7 @@ static void quota_check(rn_counter *counter, ration_time now, const rn_ask *ask,
         /* What was learned may be learned anew, so it refuses nobody for good. */
         verdict.fit = RN_FIT_REFUSED;
         verdict.reason =
-            counter->u.quota.learned_max ? RATION_REASON_QUOTA_EXHAUSTED : RATION_REASON_COST_EXCEEDS_LIMIT;
+            counter->u.quota->learned_max ? RATION_REASON_QUOTA_EXHAUSTED : RATION_REASON_COST_EXCEEDS_LIMIT;
         verdict.at.us = RATION_NEVER_US;
     } else {
         verdict.reason = RATION_REASON_QUOTA_EXHAUSTED;
@@ -230,7 +236,7 @@ static void quota_check(rn_counter *counter, ration_time now, const rn_ask *ask,
 
 static void quota_charge(rn_counter *counter, ration_time granted_at, int64_t amount)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
 
     quota->used = rn_max(rn_add(quota->used, amount), 0);
     if (amount > 0) {
@@ -248,7 +254,7 @@ static void quota_charge(rn_counter *counter, ration_time granted_at, int64_t am
 
 static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, rn_hold *hold)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
 
     rn_quota_advance(counter, now);
 
@@ -256,7 +262,7 @@ static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, 
 
     if (ask->critical && ask->charge > 0 && ask->charge > rn_sub(quota_remaining(counter, &room), room.reserve)) {
         quota->dipped = true;
-        quota->rolling.dipped_at = now;
+        quota->dipped_at = now;
     }
     memset(&hold->quota, 0, sizeof hold->quota);
     hold->charge = ask->charge;
@@ -323,7 +329,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
 {
     rn_quota_advance(counter, now);
 
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const rn_quota_state state = quota_state(counter);
 
     out->max = quota->max;
@@ -343,7 +349,7 @@ static bool quota_is_fresh(rn_counter *counter, ration_time now)
 {
     rn_quota_advance(counter, now);
 
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const bool unused = quota->used == 0 && quota->carried == 0 && quota->flight.charge == 0;
     const bool untaught = !quota->exhausted && !quota->left_known && !quota->observed && !quota->dipped &&
                           quota->max == counter->limit->rule->max;

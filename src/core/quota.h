@@ -24,8 +24,7 @@ typedef struct rn_quota_spec {
     int64_t arrival_us;   /* within which a call has surely reached the provider; 0: at once */
     int64_t width_us;     /* rolling: of a bucket */
     int64_t counts_us;    /* rolling: how long a bucket counts after its end */
-    uint32_t buckets;     /* rolling: how many can count at once */
-    bool resets;          /* calendar: a header may begin a window, so a history is kept */
+    uint32_t parts;       /* rolling: buckets that can count at once; calendar: of the history, 0 if none is kept */
 } rn_quota_spec;
 
 /* Leases that ended without a response, the oldest first; when there are more, the oldest two become one. */
@@ -52,15 +51,12 @@ typedef struct rn_quota_window {
     int64_t offset_us;        /* learned: end - computed_end */
     bool brought;             /* a header has brought a window's end about */
     ration_time brought_at;   /* where that end was */
-    int64_t *history;         /* charges by time of grant, in equal parts of the window; NULL: not kept */
-    int64_t part_us;
+    int64_t part_us;          /* of the history */
 } rn_quota_window;
 
 typedef struct rn_quota_rolling {
-    int64_t *buckets;      /* a ring, by bucket number */
-    int64_t oldest;        /* the first bucket that still counts */
-    int64_t newest;        /* the bucket of the last instant looked at */
-    ration_time dipped_at; /* the grant of the last lease that went into the reserve */
+    int64_t oldest; /* the first bucket that still counts */
+    int64_t newest; /* the bucket of the last instant looked at */
     ration_time exhausted_until;
     ration_time learned_until;
 } rn_quota_rolling;
@@ -82,9 +78,14 @@ typedef struct rn_quota {
     uint64_t newest_order; /* of all leases */
     uint64_t moved_order;  /* leases up to it were granted before a header began this window */
     uint64_t used_order;   /* of the lease of the last observation used */
+    ration_time dipped_at; /* the grant of the last lease that went into the reserve */
     rn_quota_flight flight;
-    rn_quota_window window;
-    rn_quota_rolling rolling;
+    union {
+        rn_quota_window window;
+        rn_quota_rolling rolling;
+    };
+    /* Charges by time of grant: the ring of a rolling window's buckets, or the parts of a calendar window, if kept. */
+    int64_t parts[];
 } rn_quota;
 
 /* What a lease remembers of a quota. */

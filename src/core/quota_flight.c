@@ -18,7 +18,7 @@
 
 void rn_flight_init(rn_counter *counter)
 {
-    TAILQ_INIT(&counter->u.quota.flight.live);
+    TAILQ_INIT(&counter->u.quota->flight.live);
 }
 
 static bool has_arrived(const rn_counter *counter, ration_time granted_at, ration_time now)
@@ -43,7 +43,7 @@ static void ended_remove_first(rn_quota_flight *flight)
 
 void rn_flight_advance(rn_counter *counter, ration_time now)
 {
-    rn_quota_flight *const flight = &counter->u.quota.flight;
+    rn_quota_flight *const flight = &counter->u.quota->flight;
 
     while (!TAILQ_EMPTY(&flight->live) && has_arrived(counter, TAILQ_FIRST(&flight->live)->granted_at, now))
         flight_remove(flight, TAILQ_FIRST(&flight->live));
@@ -55,7 +55,7 @@ void rn_flight_advance(rn_counter *counter, ration_time now)
 
 void rn_flight_add(rn_counter *counter, rn_hold *hold)
 {
-    rn_quota_flight *const flight = &counter->u.quota.flight;
+    rn_quota_flight *const flight = &counter->u.quota->flight;
 
     if (counter->limit->spec.quota.arrival_us == 0)
         return;
@@ -68,20 +68,20 @@ void rn_flight_answer(rn_counter *counter, rn_hold *hold)
 {
     if (hold->quota.answered)
         return;
-    flight_remove(&counter->u.quota.flight, hold);
+    flight_remove(&counter->u.quota->flight, hold);
     hold->quota.answered = true;
-    hold->quota.answered_order = counter->u.quota.newest_order;
+    hold->quota.answered_order = counter->u.quota->newest_order;
 }
 
 void rn_flight_settle(rn_counter *counter, const rn_hold *hold, int64_t added)
 {
     if (hold->quota.flying)
-        counter->u.quota.flight.charge = rn_add(counter->u.quota.flight.charge, added);
+        counter->u.quota->flight.charge = rn_add(counter->u.quota->flight.charge, added);
 }
 
 void rn_flight_end(rn_counter *counter, rn_hold *hold)
 {
-    rn_quota_flight *const flight = &counter->u.quota.flight;
+    rn_quota_flight *const flight = &counter->u.quota->flight;
     const rn_quota_ended ended = {hold->granted_at, hold->charge};
 
     if (!hold->quota.flying)
@@ -103,7 +103,7 @@ void rn_flight_end(rn_counter *counter, rn_hold *hold)
 
 int64_t rn_flight_over(const rn_counter *counter, ration_time boundary, uint64_t order)
 {
-    const rn_quota_flight *const flight = &counter->u.quota.flight;
+    const rn_quota_flight *const flight = &counter->u.quota->flight;
     const rn_hold *hold = NULL;
     int64_t over = 0;
 
@@ -125,7 +125,7 @@ int64_t rn_flight_over(const rn_counter *counter, ration_time boundary, uint64_t
 
 bool rn_flight_reaches(const rn_counter *counter, ration_time end)
 {
-    const rn_quota_flight *const flight = &counter->u.quota.flight;
+    const rn_quota_flight *const flight = &counter->u.quota->flight;
     const rn_hold *const live = TAILQ_LAST(&flight->live, rn_flight_list);
 
     if (live != NULL && !has_arrived(counter, live->granted_at, end))

@@ -6,6 +6,9 @@
 
 /* What quota.c and its neighbours ask of each other. All take the counter of a quota. */
 
+/* The history of a calendar window that headers may move: so many equal parts. */
+#define RN_QUOTA_PARTS 64
+
 /* U and R of chapter 3. */
 typedef struct rn_quota_room {
     int64_t usable;
@@ -48,8 +51,7 @@ typedef enum rn_reset {
     RN_RESET_FAR, /* later than any end could be */
 } rn_reset;
 
-int rn_window_init(rn_counter *counter, ration_time now);
-void rn_window_fini(rn_counter *counter);
+void rn_window_init(rn_counter *counter, ration_time now);
 void rn_window_advance(rn_counter *counter, ration_time now);
 void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount);
 bool rn_window_is_fresh(const rn_counter *counter);
@@ -58,8 +60,7 @@ rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_t
 void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset);
 
 /* quota_rolling.c */
-int rn_rolling_init(rn_counter *counter, ration_time now);
-void rn_rolling_fini(rn_counter *counter);
+void rn_rolling_init(rn_counter *counter, ration_time now);
 void rn_rolling_prepare(rn_quota_spec *spec, bool enforcer);
 void rn_rolling_advance(rn_counter *counter, ration_time now);
 void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amount);

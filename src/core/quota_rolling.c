@@ -13,7 +13,6 @@
  */
 #include "core/quota_parts.h"
 
-#include "base/mem.h"
 #include "base/units.h"
 
 #define PARTS_FINE 60
@@ -31,15 +30,15 @@ void rn_rolling_prepare(rn_quota_spec *spec, bool enforcer)
         spec->width_us = rn_div_ceil(length_us, PARTS_COARSE);
     }
     spec->counts_us = length_us + (enforcer ? 0 : spec->width_us);
-    spec->buckets = (uint32_t)rn_div_ceil(spec->counts_us, spec->width_us) + 1;
+    spec->parts = (uint32_t)rn_div_ceil(spec->counts_us, spec->width_us) + 1;
 }
 
 static int64_t *bucket_at(const rn_counter *counter, int64_t number)
 {
-    const int64_t size = counter->limit->spec.quota.buckets;
+    const int64_t size = counter->limit->spec.quota.parts;
     const int64_t place = number % size;
 
-    return &counter->u.quota.rolling.buckets[place < 0 ? place + size : place];
+    return &counter->u.quota->parts[place < 0 ? place + size : place];
 }
 
 static int64_t bucket_of(const rn_counter *counter, ration_time at)
@@ -63,26 +62,15 @@ static ration_time leaves_at(const rn_counter *counter, int64_t number)
     return ration_time_of((number + 1) * spec->width_us + spec->counts_us);
 }
 
-int rn_rolling_init(rn_counter *counter, ration_time now)
+void rn_rolling_init(rn_counter *counter, ration_time now)
 {
-    rn_quota_rolling *const rolling = &counter->u.quota.rolling;
-
-    rolling->buckets = rn_mem_zalloc(counter->mem, counter->limit->spec.quota.buckets, sizeof *rolling->buckets);
-    if (rolling->buckets == NULL)
-        return RATION_ERR_NOMEM;
-    rolling->newest = bucket_of(counter, now);
-    rolling->oldest = first_at(counter, now);
-    return RATION_OK;
-}
-
-void rn_rolling_fini(rn_counter *counter)
-{
-    rn_mem_free(counter->mem, counter->u.quota.rolling.buckets);
+    counter->u.quota->rolling.newest = bucket_of(counter, now);
+    counter->u.quota->rolling.oldest = first_at(counter, now);
 }
 
 void rn_rolling_advance(rn_counter *counter, ration_time now)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     rn_quota_rolling *const rolling = &quota->rolling;
     const int64_t first = first_at(counter, now);
     const int64_t last = rn_min(first - 1, rolling->newest);
@@ -94,7 +82,7 @@ void rn_rolling_advance(rn_counter *counter, ration_time now)
     rolling->oldest = rn_max(rolling->oldest, first);
     rolling->newest = rn_max(rolling->newest, bucket_of(counter, now));
     quota->exhausted = quota->exhausted && rn_time_before(now, rolling->exhausted_until);
-    quota->dipped = quota->dipped && bucket_of(counter, rolling->dipped_at) >= rolling->oldest;
+    quota->dipped = quota->dipped && bucket_of(counter, quota->dipped_at) >= rolling->oldest;
     if (quota->left_known && !rn_time_before(now, rolling->learned_until)) {
         quota->left_known = false;
         quota->external = 0;
@@ -103,7 +91,7 @@ void rn_rolling_advance(rn_counter *counter, ration_time now)
 
 bool rn_rolling_owns(const rn_counter *counter, ration_time granted_at)
 {
-    return bucket_of(counter, granted_at) >= counter->u.quota.rolling.oldest;
+    return bucket_of(counter, granted_at) >= counter->u.quota->rolling.oldest;
 }
 
 void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amount)
@@ -116,12 +104,12 @@ void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amou
 /* What a request will find at `at`, when `used` of the present count is left. */
 static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, const rn_ask *ask)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const rn_quota_rolling *const rolling = &quota->rolling;
     rn_quota_state state = {
         .room = rn_quota_room_of(counter),
         .exhausted = quota->exhausted && rn_time_before(at, rolling->exhausted_until),
-        .dipped = quota->dipped && rn_time_before(at, leaves_at(counter, bucket_of(counter, rolling->dipped_at))),
+        .dipped = quota->dipped && rn_time_before(at, leaves_at(counter, bucket_of(counter, quota->dipped_at))),
     };
 
     state.remaining = rn_sub(state.room.usable, used);
@@ -136,11 +124,11 @@ static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, con
  */
 ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask)
 {
-    const rn_quota_rolling *const rolling = &counter->u.quota.rolling;
+    const rn_quota_rolling *const rolling = &counter->u.quota->rolling;
     const ration_time early = rn_time_min(rolling->learned_until, rolling->exhausted_until);
     const ration_time late = rn_time_max(rolling->learned_until, rolling->exhausted_until);
-    const int64_t dipped = bucket_of(counter, rolling->dipped_at);
-    int64_t used = counter->u.quota.used;
+    const int64_t dipped = bucket_of(counter, counter->u.quota->dipped_at);
+    int64_t used = counter->u.quota->used;
     ration_time from = now;
 
     for (int64_t number = rolling->oldest; number <= rolling->newest + 1; number++) {

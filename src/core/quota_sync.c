@@ -19,7 +19,7 @@
 /* What remains by the word of a response to `hold`. */
 static int64_t left_after(const rn_counter *counter, const rn_hold *hold, int64_t told)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const int64_t since = (int64_t)(quota->spent - hold->quota.spent);
     const int64_t returned = (int64_t)(quota->returned - hold->quota.returned);
     const bool one_window = !rn_quota_is_rolling(counter) && quota->carried == 0;
@@ -34,7 +34,7 @@ static int64_t left_after(const rn_counter *counter, const rn_hold *hold, int64_
 /* What others have spent of the quota, as far as the response tells. */
 static int64_t external_by(const rn_counter *counter, const rn_hold *hold, int64_t told)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const bool in_window = rn_quota_owns(counter, hold) && hold->order > quota->moved_order;
     const int64_t seen = in_window ? rn_max(hold->quota.seen, 0) : 0;
 
@@ -43,7 +43,7 @@ static int64_t external_by(const rn_counter *counter, const rn_hold *hold, int64
 
 static void learn_max(rn_counter *counter, const rn_told *told)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
 
     if (told->max_is != RN_FIELD_OK)
         return;
@@ -53,15 +53,19 @@ static void learn_max(rn_counter *counter, const rn_told *told)
 
 static void learn_left(rn_counter *counter, const rn_hold *hold, int64_t told)
 {
-    rn_quota *const quota = &counter->u.quota;
-    const ration_time reached = rn_time_add(quota->window.start, counter->limit->spec.quota.arrival_us);
+    rn_quota *const quota = counter->u.quota;
 
     quota->left = left_after(counter, hold, told);
     quota->left_known = true;
     quota->external = external_by(counter, hold, told);
-    /* By the time of that grant, all that had left in the window before had arrived, and was counted there or here. */
-    if (rn_quota_owns(counter, hold) && !rn_time_before(hold->granted_at, reached))
-        quota->carried = 0;
+}
+
+/* When `hold` was granted, all that had left in the window before had arrived, and was counted there or here. */
+static bool lets_go(const rn_counter *counter, const rn_hold *hold)
+{
+    const ration_time reached = rn_time_add(counter->u.quota->window.start, counter->limit->spec.quota.arrival_us);
+
+    return rn_quota_owns(counter, hold) && !rn_time_before(hold->granted_at, reached);
 }
 
 static bool is_out_of_order(const rn_quota *quota, const rn_hold *hold)
@@ -78,7 +82,7 @@ static void mark_used(rn_quota *quota, const rn_hold *hold)
 static void observe_window(rn_counter *counter, ration_time now, const rn_hold *hold, const rn_told *told,
                            bool exhausts)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     const bool resets = told->reset_is == RN_FIELD_OK;
     const rn_reset reset = resets ? rn_window_classify(counter, now, told->reset) : RN_RESET_COMING;
     const bool coming = resets && reset == RN_RESET_COMING;
@@ -99,8 +103,10 @@ static void observe_window(rn_counter *counter, ration_time now, const rn_hold *
     if (is_out_of_order(quota, hold))
         return;
     learn_max(counter, told);
-    if (current)
+    if (current) {
         learn_left(counter, hold, told->left);
+        quota->carried = lets_go(counter, hold) ? 0 : quota->carried;
+    }
     if (current || coming || (told->max_is == RN_FIELD_OK && rn_quota_owns(counter, hold)))
         mark_used(quota, hold);
 }
@@ -111,7 +117,7 @@ static void observe_window(rn_counter *counter, ration_time now, const rn_hold *
 static void observe_rolling(rn_counter *counter, ration_time now, const rn_hold *hold, const rn_told *told,
                             bool exhausts)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     const bool coming = told->reset_is == RN_FIELD_OK && rn_time_before(now, told->reset);
     const bool current = told->left_is == RN_FIELD_OK && (told->reset_is != RN_FIELD_OK || coming);
     const ration_time until =

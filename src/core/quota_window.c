@@ -19,10 +19,7 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/units.h"
-
-#define PARTS 64
 
 typedef struct beginning {
     ration_time start;
@@ -36,33 +33,35 @@ static size_t part_of(const rn_quota_window *window, ration_time at)
 {
     const int64_t part = rn_div_floor(rn_sub(at.us, window->start.us), window->part_us);
 
-    return (size_t)rn_max(0, rn_min(part, PARTS - 1));
+    return (size_t)rn_max(0, rn_min(part, RN_QUOTA_PARTS - 1));
 }
 
-/* The charges of the parts that end after the new start move to where they lie in the new window. */
-static void history_begin(rn_quota_window *window, ration_time start)
+/* The window's span is anew; charges of parts that end in it move to where they lie in it. */
+static void history_begin(rn_counter *counter, ration_time start)
 {
+    rn_quota *const quota = counter->u.quota;
+    rn_quota_window *const window = &quota->window;
     const ration_time old_start = window->start;
     const int64_t old_part_us = window->part_us;
-    int64_t old[PARTS];
+    int64_t old[RN_QUOTA_PARTS];
 
     window->start = start;
-    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, start.us), PARTS), 1);
-    if (window->history == NULL)
+    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, start.us), RN_QUOTA_PARTS), 1);
+    if (counter->limit->spec.quota.parts == 0)
         return;
-    memcpy(old, window->history, sizeof old);
-    memset(window->history, 0, sizeof old);
-    for (size_t i = 0; i < PARTS; i++) {
+    memcpy(old, quota->parts, sizeof old);
+    memset(quota->parts, 0, sizeof old);
+    for (size_t i = 0; i < RN_QUOTA_PARTS; i++) {
         const ration_time last = rn_time_add(old_start, (int64_t)(i + 1) * old_part_us - 1);
 
         if (old[i] != 0 && !rn_time_before(last, start))
-            window->history[part_of(window, last)] = rn_add(window->history[part_of(window, last)], old[i]);
+            quota->parts[part_of(window, last)] = rn_add(quota->parts[part_of(window, last)], old[i]);
     }
 }
 
 static void window_begin(rn_counter *counter, const beginning *b)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
 
     quota->carried = rn_flight_over(counter, b->start, b->first_order);
     quota->used = b->used;
@@ -73,32 +72,21 @@ static void window_begin(rn_counter *counter, const beginning *b)
     quota->window.computed_end = b->computed_end;
     quota->window.offset_us = b->offset_us;
     quota->window.end = rn_time_add(b->computed_end, b->offset_us);
-    history_begin(&quota->window, b->start);
+    history_begin(counter, b->start);
 }
 
-int rn_window_init(rn_counter *counter, ration_time now)
+void rn_window_init(rn_counter *counter, ration_time now)
 {
-    rn_quota_window *const window = &counter->u.quota.window;
+    rn_quota_window *const window = &counter->u.quota->window;
 
-    if (counter->limit->spec.quota.resets) {
-        window->history = rn_mem_zalloc(counter->mem, PARTS, sizeof *window->history);
-        if (window->history == NULL)
-            return RATION_ERR_NOMEM;
-    }
     rn_calendar_window(&counter->limit->spec.quota.calendar, now, &window->start, &window->computed_end);
     window->end = window->computed_end;
-    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, window->start.us), PARTS), 1);
-    return RATION_OK;
-}
-
-void rn_window_fini(rn_counter *counter)
-{
-    rn_mem_free(counter->mem, counter->u.quota.window.history);
+    window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, window->start.us), RN_QUOTA_PARTS), 1);
 }
 
 void rn_window_advance(rn_counter *counter, ration_time now)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     beginning next = {.offset_us = quota->window.offset_us, .first_order = quota->newest_order + 1};
 
     if (rn_time_before(now, quota->window.end))
@@ -106,17 +94,17 @@ void rn_window_advance(rn_counter *counter, ration_time now)
     rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(now, -next.offset_us), &next.start,
                        &next.computed_end);
     next.start = rn_time_add(next.start, next.offset_us);
-    if (quota->window.history != NULL)
-        memset(quota->window.history, 0, PARTS * sizeof *quota->window.history);
+    memset(quota->parts, 0, counter->limit->spec.quota.parts * sizeof quota->parts[0]);
     window_begin(counter, &next);
 }
 
 void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount)
 {
-    rn_quota_window *const window = &counter->u.quota.window;
+    rn_quota *const quota = counter->u.quota;
 
-    if (window->history != NULL && amount > 0) {
-        int64_t *const part = &window->history[part_of(window, granted_at)];
+    /* What is given back stays in the history, which may count too much and never too little. */
+    if (counter->limit->spec.quota.parts != 0 && amount > 0) {
+        int64_t *const part = &quota->parts[part_of(&quota->window, granted_at)];
 
         *part = rn_add(*part, amount);
     }
@@ -131,7 +119,7 @@ rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_t
     rn_calendar_window(&spec->calendar, now, &start, &end);
     if (rn_time_before(rn_time_add(end, spec->length_us), reset))
         return RN_RESET_FAR;
-    if (!rn_time_before(counter->u.quota.window.start, reset))
+    if (!rn_time_before(counter->u.quota->window.start, reset))
         return RN_RESET_STALE;
     return rn_time_before(now, reset) ? RN_RESET_COMING : RN_RESET_PAST;
 }
@@ -139,14 +127,14 @@ rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_t
 /* At most once per half window may a header bring an end about; `at` would be one. */
 static bool may_bring(const rn_counter *counter, ration_time at)
 {
-    const rn_quota_window *const window = &counter->u.quota.window;
+    const rn_quota_window *const window = &counter->u.quota->window;
 
     return !window->brought || rn_sub(at.us, window->brought_at.us) >= counter->limit->spec.quota.length_us / 2;
 }
 
 bool rn_window_is_fresh(const rn_counter *counter)
 {
-    return counter->u.quota.window.offset_us == 0 && may_bring(counter, counter->u.quota.window.start);
+    return counter->u.quota->window.offset_us == 0 && may_bring(counter, counter->u.quota->window.start);
 }
 
 static void bring(rn_quota_window *window, ration_time at)
@@ -160,7 +148,7 @@ static void bring(rn_quota_window *window, ration_time at)
  */
 static beginning window_next(const rn_counter *counter, ration_time reset, bool reset_ends_it)
 {
-    const rn_quota_window *const window = &counter->u.quota.window;
+    const rn_quota_window *const window = &counter->u.quota->window;
     ration_time start;
     beginning next = {0};
 
@@ -172,7 +160,7 @@ static beginning window_next(const rn_counter *counter, ration_time reset, bool 
 /* Of the part that straddles `reset`, what is known to have been granted before it. */
 static int64_t known_before(const rn_counter *counter, ration_time reset)
 {
-    const rn_quota *const quota = &counter->u.quota;
+    const rn_quota *const quota = counter->u.quota;
     const size_t straddling = part_of(&quota->window, reset);
     const rn_hold *hold = NULL;
     int64_t before = 0;
@@ -197,7 +185,7 @@ static int64_t known_before(const rn_counter *counter, ration_time reset)
 /* A window began at `reset`, in the past: what was granted since belongs to it. */
 static void begin_in_the_past(rn_counter *counter, ration_time reset)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     const rn_hold *hold = NULL;
     beginning next = window_next(counter, reset, false);
 
@@ -209,8 +197,8 @@ static void begin_in_the_past(rn_counter *counter, ration_time reset)
             break;
         next.first_order = hold->order;
     }
-    for (size_t i = part_of(&quota->window, reset); i < PARTS; i++)
-        next.used = rn_add(next.used, quota->window.history[i]);
+    for (size_t i = part_of(&quota->window, reset); i < RN_QUOTA_PARTS; i++)
+        next.used = rn_add(next.used, quota->parts[i]);
     next.used = rn_sub(next.used, known_before(counter, reset));
     next.used = rn_max(0, rn_min(next.used, quota->used));
     window_begin(counter, &next);
@@ -219,7 +207,7 @@ static void begin_in_the_past(rn_counter *counter, ration_time reset)
 /* A window began that ends at `reset`; `hold` is the first that we know to belong to it. */
 static void begin_with(rn_counter *counter, const rn_hold *hold, ration_time reset)
 {
-    rn_quota *const quota = &counter->u.quota;
+    rn_quota *const quota = counter->u.quota;
     beginning next = window_next(counter, reset, true);
 
     next.start = rn_time_max(hold->granted_at, quota->window.start);
@@ -230,7 +218,7 @@ static void begin_with(rn_counter *counter, const rn_hold *hold, ration_time res
 
 void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset)
 {
-    rn_quota_window *const window = &counter->u.quota.window;
+    rn_quota_window *const window = &counter->u.quota->window;
     const int64_t later_us = rn_sub(reset.us, window->end.us);
 
     if (later_us >= counter->limit->spec.quota.length_us / 2) {

@@ -233,10 +233,10 @@ static void test_many_lost(void **state)
         lone_end(&l, MINUTE_US - 2 * SECOND_US + i * 2 + 1, 'b');
         lone_end(&l, MINUTE_US - 2 * SECOND_US + i * 2 + 1, 'a');
     }
-    CHECK_EQ(l.counter.u.quota.flight.charge, 60 * UNIT);
+    CHECK_EQ(l.counter.u.quota->flight.charge, 60 * UNIT);
     CHECK_EQ(lone_report(&l, MINUTE_US).used, 60 * UNIT);
     CHECK_EQ(lone_report(&l, 2 * MINUTE_US).used, 0);
-    CHECK_EQ(l.counter.u.quota.flight.charge, 0);
+    CHECK_EQ(l.counter.u.quota->flight.charge, 0);
     CHECK(l.limit.kind->is_fresh(&l.counter, ration_time_of(2 * MINUTE_US)));
     lone_fini(&l);
 }
