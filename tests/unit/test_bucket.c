@@ -170,6 +170,8 @@ static void test_exact(void **state)
         {"1 us before", 30 * DAY_US - 1, TAKE, 'c', UNIT, RN_FIT_SHORT, 1},
         {"rounded down", 30 * DAY_US - 1, HAS, 0, UNIT - 1, 0, 0},
         {"then", 30 * DAY_US, TAKE, 'd', UNIT, RN_FIT_NOW, 0},
+        {"spent twice", 30 * DAY_US, SETTLE, 'd', 2 * UNIT, 0, 0},
+        {"of a debt too, rounded down", 30 * DAY_US + 1, HAS, 0, -UNIT, 0, 0},
     };
     ration_limit_rule rule = rate_rule(3 * UNIT, SECOND_US, 2 * UNIT);
 

@@ -20,6 +20,23 @@ static void run_with(const ration_limit_rule *rule, ration_ratio share, ration_r
     lone_fini(&l);
 }
 
+static void test_no_dip(void **state)
+{
+    static const quota_step steps[] = {
+        ASK("critical, to the last of the normal part", 0, 'a', 8 * UNIT, CRITICAL, GRANTED),
+        ASK("is no dip, so a retry goes on", 0, 'b', UNIT, RETRY, GRANTED),
+        ASK("nor is a critical charge of nothing", 0, 'c', 0, CRITICAL, GRANTED),
+        ASK("so another retry goes on", 0, 'd', UNIT, RETRY, GRANTED),
+        ASK("to the end", 0, 'e', UNIT, RETRY, REFUSED(MINUTE_US)),
+    };
+    ration_limit_rule rule = per_minute(10 * UNIT);
+
+    (void)state;
+    rule.counts = RATION_COUNTS_COST;
+    rule.arrival_us = 0;
+    run_with(&rule, (ration_ratio){1, 1}, (ration_ratio){1, 5}, steps, sizeof steps / sizeof steps[0]);
+}
+
 /* The golden trace critical-dip in short: reserve 2 of 10, and 8 gone at once as the cost of one. */
 static void test_dip(void **state)
 {
@@ -436,11 +453,11 @@ static void test_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dip),     cmocka_unit_test(test_room),     cmocka_unit_test(test_share),
-        cmocka_unit_test(test_settle),  cmocka_unit_test(test_carry),    cmocka_unit_test(test_many_lost),
-        cmocka_unit_test(test_waiting), cmocka_unit_test(test_calendar), cmocka_unit_test(test_shadow),
-        cmocka_unit_test(test_fresh),   cmocka_unit_test(test_prepare),  cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_dip),       cmocka_unit_test(test_no_dip),  cmocka_unit_test(test_room),
+        cmocka_unit_test(test_share),     cmocka_unit_test(test_settle),  cmocka_unit_test(test_carry),
+        cmocka_unit_test(test_many_lost), cmocka_unit_test(test_waiting), cmocka_unit_test(test_calendar),
+        cmocka_unit_test(test_shadow),    cmocka_unit_test(test_fresh),   cmocka_unit_test(test_prepare),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_kinds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,12 +146,20 @@ static void test_headers(void **state)
         TELL("a window later: its limit", 70 * MINUTE_US, 'd', "30", "1", N, 0),
         IS("thirty", 70 * MINUTE_US, 30 * UNIT, 0, 0, 30 * UNIT),
     };
+    static const quota_step returned[] = {
+        ASK("a", 0, 'a', UNIT, NORMAL, GRANTED),
+        ASK("b", 0, 'b', 5 * UNIT, NORMAL, GRANTED),
+        SETTLE("cost less", 1, 'b', UNIT),
+        TELL("what was given back since is not added", 2, 'a', N, "50", N, 0),
+        IS("45", 2, 100 * UNIT, 2 * UNIT, 49 * UNIT, 45 * UNIT),
+    };
     ration_limit_rule rule = rolling(100, RATION_COUNTS_REQUESTS, HOUR_US);
 
     (void)state;
     QUOTA_RUN(&rule, exhausted);
     rule.counts = RATION_COUNTS_COST;
     QUOTA_RUN(&rule, learned);
+    QUOTA_RUN(&rule, returned);
 }
 
 /* Instants before 1970 and buckets of negative numbers are like all others. */

@@ -176,10 +176,16 @@ static void test_moved_end(void **state)
     };
     static const quota_step stale[] = {
         ASK("a", HOUR_US + 1, 'a', UNIT, NORMAL, GRANTED),
+        TELL("five", HOUR_US + 1, 'a', N, "5", N, 0),
         TELL("a reset at the start is stale, and so is what remained", HOUR_US + 2, 'a', "20", "3",
              "1970-01-01T01:00:00Z", 0),
-        WINDOW("the limit counts", HOUR_US + 2, 20 * UNIT, UNIT, 0, 19 * UNIT, HOUR_US, 2 * HOUR_US),
+        WINDOW("the limit counts", HOUR_US + 2, 20 * UNIT, UNIT, 4 * UNIT, 5 * UNIT, HOUR_US, 2 * HOUR_US),
         TELL("in the year 1", HOUR_US + 3, 'a', N, "3", "0099-01-01T01:00:00Z", 1),
+        IS("the remaining counts", HOUR_US + 3, 20 * UNIT, UNIT, 16 * UNIT, 3 * UNIT),
+        TELL("1 us too late", HOUR_US + 3, 'a', N, N, "1970-01-01T03:00:00.000001Z", 1),
+        WINDOW("ignored", HOUR_US + 3, 20 * UNIT, UNIT, 16 * UNIT, 3 * UNIT, HOUR_US, 2 * HOUR_US),
+        TELL("the latest that can be", HOUR_US + 3, 'a', N, N, "1970-01-01T03:00:00Z", 0),
+        WINDOW("a new window", HOUR_US + 3, 20 * UNIT, UNIT, 0, 19 * UNIT, HOUR_US + 1, 3 * HOUR_US),
     };
     const ration_limit_rule rule = hourly(10);
 
@@ -209,6 +215,14 @@ static void test_new_window(void **state)
         TELL("e is of this one", 2007 * MS, 'e', "10", "6", N, 0),
         IS("b, c and d were in flight", 2007 * MS, 10 * UNIT, 3 * UNIT, 3 * UNIT, 3 * UNIT),
     };
+    static const quota_step long_call[] = {
+        ASK("a long call of the first window", 0, 'a', UNIT, NORMAL, GRANTED),
+        ASK("a short one", 1 * SECOND_US, 'x', UNIT, NORMAL, GRANTED),
+        END("x", 1 * SECOND_US, 'x'),
+        ASK("one of the second", HOUR_US, 'b', UNIT, NORMAL, GRANTED),
+        TELL("a is answered with the second's reset", HOUR_US, 'a', N, "6", "1970-01-01T02:00:00Z", 0),
+        IS("x is of no matter, b is", HOUR_US, 10 * UNIT, UNIT, 3 * UNIT, 5 * UNIT),
+    };
     static const quota_step older[] = {
         ASK("a, of the first window", 0, 'a', UNIT, NORMAL, GRANTED),
         ASK("b, of the second", HOUR_US, 'b', UNIT, NORMAL, GRANTED),
@@ -223,6 +237,7 @@ static void test_new_window(void **state)
 
     (void)state;
     QUOTA_RUN(&rule, steps);
+    QUOTA_RUN(&rule, long_call);
     QUOTA_RUN(&rule, older);
 }
 
@@ -277,6 +292,14 @@ static void test_carried(void **state)
         TELL("with one", HOUR_US + 2 * SECOND_US, 'c', N, "48", N, 0),
         IS("a is let go", HOUR_US + 2 * SECOND_US, 100 * UNIT, 2 * UNIT, 48 * UNIT, 48 * UNIT),
     };
+    static const quota_step returned[] = {
+        ASK("1 s before the end", HOUR_US - 1 * SECOND_US, 'a', 2 * UNIT, NORMAL, GRANTED),
+        ASK("b", HOUR_US, 'b', UNIT, NORMAL, GRANTED),
+        ASK("c", HOUR_US, 'c', 5 * UNIT, NORMAL, GRANTED),
+        SETTLE("cost less", HOUR_US, 'c', UNIT),
+        TELL("with leases carried, what was given back is not added", HOUR_US, 'b', N, "50", N, 0),
+        IS("50 - a - c", HOUR_US, 100 * UNIT, 4 * UNIT, 49 * UNIT, 43 * UNIT),
+    };
     static const quota_step answered_late[] = {
         ASK("1 s before the end", HOUR_US - 1 * SECOND_US, 'a', 2 * UNIT, NORMAL, GRANTED),
         TELL("answered in the next, with its reset", HOUR_US + 1, 'a', N, "90", "1970-01-01T02:00:00Z", 0),
@@ -289,6 +312,7 @@ static void test_carried(void **state)
 
     (void)state;
     QUOTA_RUN(&rule, steps);
+    QUOTA_RUN(&rule, returned);
     QUOTA_RUN(&rule, answered_late);
 }
 
