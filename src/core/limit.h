@@ -149,13 +149,15 @@ struct rn_kind {
     int (*init)(rn_counter *counter, ration_time now); /* RATION_ERR_NOMEM */
     void (*fini)(rn_counter *counter);
     void (*check)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out);
+    /* `hold` is filled but for the kind's own part, and linked in `holds` only afterwards. Sets `hold->charge`. */
     void (*take)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_hold *hold);
     /* The lease's charge is now known to be `charge`: give back or charge the difference. */
     void (*settle)(rn_counter *counter, ration_time now, rn_hold *hold, int64_t charge);
-    /* The lease ends: what is held goes back. Last call for `hold`. */
+    /* The lease ends: what is held goes back. Last call for `hold`, which is unlinked only afterwards. */
     void (*give_back)(rn_counter *counter, ration_time now, rn_hold *hold);
     /* The earliest instant after `now` at which `ask` may fit by time alone; RATION_NEVER_US: only a call can help. */
     ration_time (*next_change)(rn_counter *counter, ration_time now, const rn_ask *ask);
+    /* For every response of the lease; without one, once, at a release with success or throttled. */
     void (*observe)(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
