@@ -90,15 +90,6 @@ static void names_put(rn_builder *b, ration_text text)
     rn_builder_text(b, text);
 }
 
-static ration_text path_without_query(ration_text path)
-{
-    for (size_t i = 0; i < path.size; i++) {
-        if (path.data[i] == '?' || path.data[i] == '#')
-            return rn_text_slice(path, 0, i);
-    }
-    return path;
-}
-
 static bool names_build(const ration_request *request, rn_builder *b)
 {
     names_put(b, request->provider);
@@ -107,7 +98,7 @@ static bool names_build(const ration_request *request, rn_builder *b)
     names_put(b, request->credential);
     names_put(b, request->method);
     names_put(b, request->endpoint);
-    names_put(b, path_without_query(request->path));
+    names_put(b, rn_path_without_query(request->path));
     names_put(b, request->tenant);
     names_put(b, request->class_name);
     rn_builder_char(b, (char)('0' + (int)request->auth));
@@ -151,7 +142,7 @@ static bool subject_from_path(const rn_provider *provider, ration_text raw, rn_s
     rn_path path;
     size_t index = 0;
 
-    subject->path = path_without_query(raw);
+    subject->path = rn_path_without_query(raw);
     if (!rn_path_split(raw, &path))
         return false;
 

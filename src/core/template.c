@@ -10,23 +10,29 @@
 
 #include "core/template.h"
 
+ration_text rn_path_without_query(ration_text path)
+{
+    for (size_t i = 0; i < path.size; i++) {
+        if (path.data[i] == '?' || path.data[i] == '#')
+            return rn_text_slice(path, 0, i);
+    }
+    return path;
+}
+
 bool rn_path_split(ration_text path, rn_path *out)
 {
+    const ration_text all = rn_path_without_query(path);
     size_t start = 0;
 
     out->count = 0;
-    for (size_t i = 0; i <= path.size; i++) {
-        const bool end = i == path.size || path.data[i] == '?' || path.data[i] == '#';
-
-        if (!end && path.data[i] != '/')
+    for (size_t i = 0; i <= all.size; i++) {
+        if (i < all.size && all.data[i] != '/')
             continue;
         if (i > start) {
             if (out->count == RN_SEGMENTS_MAX)
                 return false;
-            out->segment[out->count++] = rn_text_slice(path, start, i);
+            out->segment[out->count++] = rn_text_slice(all, start, i);
         }
-        if (end)
-            break;
         start = i + 1;
     }
     return true;

@@ -18,6 +18,9 @@ typedef struct rn_path {
     size_t count;
 } rn_path;
 
+/* A path up to its query or fragment. */
+ration_text rn_path_without_query(ration_text path);
+
 /* Split a path up to its query or fragment. False: more than RN_SEGMENTS_MAX segments. */
 bool rn_path_split(ration_text path, rn_path *out);
 

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/template.h"
 
 #define EXPLANATION_MAX 1024
 
@@ -285,16 +286,6 @@ static void write_vars(rn_output *out, const ration_request *request)
     rn_output_close(out, '}');
 }
 
-/* A query may hold a secret, and no decision rests on it. */
-static ration_text path_without_query(ration_text path)
-{
-    for (size_t i = 0; i < path.size; i++) {
-        if (path.data[i] == '?' || path.data[i] == '#')
-            return rn_text_slice(path, 0, i);
-    }
-    return path;
-}
-
 void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request)
 {
     op_open(out, at, "acquire", id);
@@ -316,7 +307,8 @@ void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, cons
     if (request->priority != RATION_PRIORITY_UNSET)
         rn_output_str(out, "priority", ration_priority_name(request->priority));
     optional_text(out, "method", request->method);
-    optional_text(out, "path", path_without_query(request->path));
+    /* A query may hold a secret, and no decision rests on it. */
+    optional_text(out, "path", rn_path_without_query(request->path));
     optional_text(out, "endpoint", request->endpoint);
     write_vars(out, request);
     if (request->retry)
