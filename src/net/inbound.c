@@ -198,12 +198,13 @@ static void inbound_answered(rn_inbound *c)
     c->user = NULL;
     c->reading = c->started = c->said_full = false;
     c->dropped = 0;
-    if (c->close_after)
+    if (c->close_after) {
         inbound_enter(c, RN_INBOUND_CLOSING);
-    else if (c->request_done)
+    } else if (c->request_done) {
         inbound_next(c);
-    else
+    } else {
         inbound_enter(c, RN_INBOUND_DRAIN);
+    }
 }
 
 int rn_inbound_respond(rn_inbound *in, const rn_response *response, ration_text body)
@@ -434,10 +435,11 @@ static void inbound_end_request(rn_inbound *c)
 {
     c->request_done = true;
     c->reading = false;
-    if (c->state == RN_INBOUND_DRAIN)
+    if (c->state == RN_INBOUND_DRAIN) {
         inbound_next(c);
-    else if (c->server->handlers.on_end != NULL)
+    } else if (c->server->handlers.on_end != NULL) {
         c->server->handlers.on_end(c->server->user, c, c->parser.trailers);
+    }
 }
 
 /* Whether the parser may go on now. */
@@ -544,12 +546,13 @@ static void inbound_ready(uv_poll_t *poll, int status, int events)
     if (c->state == RN_INBOUND_DEAD)
         return;
     /* Who reads sees the end by reading, behind the bytes before it. */
-    if (status >= 0 && (events & UV_READABLE) != 0 && inbound_reads(c))
+    if (status >= 0 && (events & UV_READABLE) != 0 && inbound_reads(c)) {
         inbound_receive(c);
-    else if (status < 0 || (events & UV_DISCONNECT) != 0)
+    } else if (status < 0 || (events & UV_DISCONNECT) != 0) {
         inbound_gone(c, RN_GONE_CLIENT, RN_INBOUND_DEAD);
-    else if ((events & UV_READABLE) != 0)
+    } else if ((events & UV_READABLE) != 0) {
         c->untimely = true;
+    }
 }
 
 /* Changing what is polled for costs libuv two or three system calls. So the socket is polled for bytes also while none

@@ -177,10 +177,11 @@ static void link_poll_ready(uv_poll_t *poll, int status, int events)
 
     if (status < 0)
         link->watched = 0; /* libuv has stopped polling */
-    if (link->up != NULL)
+    if (link->up != NULL) {
         rn_upstream_ready(link->up, status, events);
-    else
+    } else {
         rn_pool_drop(link);
+    }
 }
 
 /* Let go of what libcurl holds of a link. */
@@ -227,10 +228,11 @@ static void link_connected(rn_link *link, CURLcode code)
         rn_upstream_connected(up);
         return;
     }
-    if (code == CURLE_OK)
+    if (code == CURLE_OK) {
         rn_fault_set(&fault, RN_UPSTREAM_CONNECT, "no descriptor for the connection");
-    else
+    } else {
         rn_fault_set(&fault, fault_of(code), link->error[0] != '\0' ? link->error : curl_easy_strerror(code));
+    }
     rn_link_close(link);
     rn_upstream_refused(up, &fault);
 }
@@ -410,10 +412,11 @@ void rn_link_watch(rn_link *link, int events)
 {
     if (!link->polling || events == link->watched)
         return;
-    if (events == 0)
+    if (events == 0) {
         (void)uv_poll_stop(&link->poll);
-    else
+    } else {
         (void)uv_poll_start(&link->poll, events, link_poll_ready);
+    }
     link->watched = events;
 }
 

@@ -41,10 +41,11 @@ static rn_upstream *upstream_of(rn_deferred *work)
 
 static void upstream_touch(rn_upstream *up)
 {
-    if (up->settling)
+    if (up->settling) {
         rn_loop_defer_next(up->pool->loop, &up->settle);
-    else
+    } else {
         rn_loop_defer(up->pool->loop, &up->settle);
+    }
 }
 
 static void upstream_drop_link(rn_upstream *up)
@@ -237,10 +238,11 @@ static void upstream_complete(rn_upstream *up, bool clean)
     up->connected = false;
     up->dead = true;
     upstream_touch(up);
-    if (link != NULL && clean && up->parser.head.keep_alive && upstream_sent_all(up))
+    if (link != NULL && clean && up->parser.head.keep_alive && upstream_sent_all(up)) {
         rn_pool_keep(link);
-    else if (link != NULL)
+    } else if (link != NULL) {
         rn_link_close(link);
+    }
     up->handlers.on_end(up->user, up, up->parser.trailers);
 }
 
@@ -260,10 +262,11 @@ static void upstream_parse(rn_upstream *up, ration_text *input)
             up->handlers.on_body(up->user, up, body);
             break;
         case RN_HTTP1_END:
-            if (up->parser.head.status < 200)
+            if (up->parser.head.status < 200) {
                 rn_http1_begin(&up->parser, up->answers_head);
-            else
+            } else {
                 upstream_complete(up, input->size == 0 && rn_buffer_size(&up->in) == 0);
+            }
             break;
         case RN_HTTP1_FAILED:
             upstream_fail(up, RN_UPSTREAM_BROKEN, up->parser.text);
@@ -371,10 +374,11 @@ void rn_upstream_ready(rn_upstream *up, int status, int events)
 {
     if (up->dead || up->failed)
         return;
-    if (up->paused || rn_buffer_size(&up->in) > 0)
+    if (up->paused || rn_buffer_size(&up->in) > 0) {
         up->untimely = (events & UV_READABLE) != 0 || status < 0;
-    else if (status < 0 || (events & UV_READABLE) != 0)
+    } else if (status < 0 || (events & UV_READABLE) != 0) {
         upstream_receive(up);
+    }
     upstream_touch(up);
 }
 
@@ -509,10 +513,11 @@ static int upstream_write_head(rn_upstream *up, const rn_upstream_request *reque
                        rn_text_is(request->method, "PATCH");
 
     out.length = length;
-    if (length == RN_LENGTH_UNKNOWN)
+    if (length == RN_LENGTH_UNKNOWN) {
         out.framing = RN_HTTP1_FRAMING_CHUNKED;
-    else if (length > 0 || usual)
+    } else if (length > 0 || usual) {
         out.framing = RN_HTTP1_FRAMING_LENGTH; /* methods that have no body by nature say nothing of one */
+    }
     return rn_http1_write_request(&up->out, &out);
 }
 

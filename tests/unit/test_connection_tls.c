@@ -14,8 +14,8 @@
 typedef struct peer {
     pid_t pid;
     int input; /* it ends when this is closed */
-    unsigned port;
-    unsigned slow_port;
+    uint16_t port;
+    uint16_t slow_port;
     char ca_file[256];
 } peer;
 
@@ -57,10 +57,19 @@ static int start_peer(void **state)
     (void)close(out[1]);
     the_peer.input = in[1];
 
+    char line[512] = "";
+    char *rest = line;
     FILE *told = fdopen(out[0], "r");
+
     assert_non_null(told);
-    CHECK_EQ(fscanf(told, "%u %u %255s", &the_peer.port, &the_peer.slow_port, the_peer.ca_file), 3);
+    CHECK(fgets(line, sizeof line, told) != NULL);
     (void)fclose(told);
+    the_peer.port = (uint16_t)strtoul(rest, &rest, 10);
+    the_peer.slow_port = (uint16_t)strtoul(rest, &rest, 10);
+    CHECK(the_peer.port > 0 && the_peer.slow_port > 0 && *rest == ' ');
+    rest[strcspn(rest, "\n")] = '\0';
+    CHECK(strlen(rest + 1) < sizeof the_peer.ca_file);
+    memcpy(the_peer.ca_file, rest + 1, strlen(rest + 1) + 1);
     (void)rn_process_prepare();
     return 0;
 }
@@ -75,8 +84,11 @@ static int stop_peer(void **state)
 
 static void hear(call *c, const char *what)
 {
-    assert_true(strlen(c->heard) + strlen(what) < sizeof c->heard);
-    strcat(c->heard, what);
+    const size_t used = strlen(c->heard);
+    const size_t size = strlen(what);
+
+    assert_true(used + size < sizeof c->heard);
+    memcpy(c->heard + used, what, size + 1);
 }
 
 static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
@@ -127,9 +139,9 @@ static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const
 
 static const rn_upstream_handlers handlers = {on_head, on_body, on_end, on_error, NULL};
 
-static void open_stage(stage *s, const char *host, unsigned port, const char *ca_file)
+static void open_stage(stage *s, const char *host, uint16_t port, const char *ca_file)
 {
-    const rn_origin_options options = {.tls = true, .host = host, .port = (uint16_t)port, .ca_file = ca_file};
+    const rn_origin_options options = {.tls = true, .host = host, .port = port, .ca_file = ca_file};
 
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);
     CHECK_EQ(rn_upstream_pool_new(s->loop, NULL, &s->pool), RATION_OK);
@@ -173,7 +185,7 @@ static void answers_over_tls(void **state)
     (void)state;
     open_stage(&s, "localhost", the_peer.port, the_peer.ca_file);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        call c = {NULL};
+        call c = {.up = NULL};
 
         CHECK_ROW(rows[i].target);
         ask(&s, &c, rows[i].target, none);
@@ -193,7 +205,7 @@ static void answers_over_tls(void **state)
 static void a_large_body_is_sent(void **state)
 {
     char *body = malloc(5000000);
-    call c = {NULL};
+    call c = {.up = NULL};
     stage s;
 
     (void)state;
@@ -209,7 +221,7 @@ static void a_large_body_is_sent(void **state)
 
 static void a_slow_handshake(void **state)
 {
-    call c = {NULL};
+    call c = {.up = NULL};
     stage s;
 
     (void)state;
@@ -225,7 +237,7 @@ static void a_slow_handshake(void **state)
 static void a_paused_connection_survives(void **state)
 {
     call paused = {.pause_at_head = true};
-    call other = {NULL};
+    call other = {.up = NULL};
     stage s;
 
     (void)state;
@@ -245,14 +257,14 @@ static void a_paused_connection_survives(void **state)
 static void a_kept_connection_that_dies(void **state)
 {
     rn_upstream_stats stats;
-    call c = {NULL};
+    call c = {.up = NULL};
     stage s;
 
     (void)state;
     open_stage(&s, "localhost", the_peer.port, the_peer.ca_file);
     ask(&s, &c, "/", none);
     RUN_UNTIL(s.loop, c.over);
-    c = (call){NULL};
+    c = (call){.up = NULL};
     ask(&s, &c, "/gone", none);
     RUN_UNTIL(s.loop, c.over);
     CHECK(strncmp(c.heard, "upstream_broken: ", 17) == 0);
@@ -275,7 +287,7 @@ static void who_is_not_trusted(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const bool ours = rows[i].ca_file != NULL && rows[i].ca_file[0] == '\0';
-        call c = {NULL};
+        call c = {.up = NULL};
         stage s;
 
         CHECK_ROW(rows[i].why);
@@ -290,7 +302,7 @@ static void who_is_not_trusted(void **state)
 
 static void aborted_in_the_handshake(void **state)
 {
-    call c = {NULL};
+    call c = {.up = NULL};
     stage s;
 
     (void)state;
