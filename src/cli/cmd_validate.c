@@ -31,10 +31,11 @@ int rn_cmd_validate(const rn_command *self, int argc, char **argv)
 
     const int err = ration_config_load(argv[1], NULL, &config, &faults);
 
-    if (faults.count > 0)
+    if (faults.count > 0) {
         rn_faults_print(&faults, stdout);
-    else if (err != RATION_OK)
+    } else if (err != RATION_OK) {
         (void)fprintf(stderr, "ration validate: %s\n", ration_err_text(err));
+    }
     ration_config_faults_fini(&faults);
     ration_config_free(config);
     return rn_finish_output(err == RATION_OK ? RN_EXIT_OK : err == RATION_ERR_CONFIG ? RN_EXIT_FAULTS : RN_EXIT_USAGE);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/loader.h"
+#include "core/limit.h"
 
 static void fault_below(rn_loader *loader, const rn_node *given, const char *key, const char *hint, const char *text)
 {
@@ -21,9 +22,10 @@ static void fault_below(rn_loader *loader, const rn_node *given, const char *key
 
 static void check_listener(rn_loader *loader, const rn_node *listen, const char *key, const rn_address *address)
 {
-    if (!address->local)
+    if (!address->local) {
         fault_below(loader, listen, key, "set `settings.token`, from the environment",
                     "an address that others can reach needs a token");
+    }
 }
 
 void rn_check_settings(rn_loader *loader, const rn_node *given, void *self)
@@ -85,9 +87,10 @@ static void check_window(rn_loader *loader, const rn_node *given, const ration_w
 
     const size_t path = rn_path_push(loader, ration_text_of("window"));
 
-    if (period == NULL && rolling == NULL)
+    if (period == NULL && rolling == NULL) {
         rn_loader_fault(loader, at, NULL, "such as { period: day } or { rolling: 24h }",
                         "a window needs 'period' or 'rolling'");
+    }
     if (period != NULL && rolling != NULL)
         rn_loader_fault(loader, rolling, "rolling", NULL, "a window has either a period or a rolling length, not both");
     for (size_t i = 0; i < sizeof window_keys / sizeof window_keys[0]; i++) {
@@ -108,36 +111,48 @@ static void check_max(rn_loader *loader, const rn_node *given, rn_limit_model *l
 
     rule->max_auto = learns && rule->kind == RATION_KIND_QUOTA;
     rule->max = learns ? limit->initial_max : limit->max;
-    if (learns && rule->kind != RATION_KIND_QUOTA)
+    if (learns && rule->kind != RATION_KIND_QUOTA) {
         fault_below(loader, given, "max", "give a number", "only a quota can learn its maximum");
-    else if (learns && !has_initial)
+    } else if (learns && !has_initial) {
         fault_below(loader, given, "max", "what holds until the first response says more",
                     "`max: auto` needs 'initialMax'");
-    if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard)
+    }
+    if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard) {
         fault_below(loader, given, "max", "the response field with the maximum",
                     "`max: auto` needs 'sync.limitHeader'");
+    }
     if (!learns && has_initial && rule->kind == RATION_KIND_QUOTA && rn_node_get(given, "max") != NULL)
         fault_below(loader, given, "initialMax", NULL, "'initialMax' goes with `max: auto` only");
-    if (rule->counts == RATION_COUNTS_REQUESTS && rule->max > 0 && rule->max < RATION_UNIT)
-        fault_below(loader, given, learns ? "initialMax" : "max", NULL,
-                    "less than one request would never let one through");
+}
+
+/* What the kind itself finds wrong, so that it does not take a second run to learn of it. */
+static void check_kind(rn_loader *loader, const rn_node *given, const ration_limit_rule *rule)
+{
+    const rn_kind *kind = rn_kind_of(rule->kind);
+    rn_limit limit = {.rule = rule, .kind = kind};
+    ration_fault fault = {"", ""};
+
+    if (kind == NULL || kind->prepare(&limit, &fault) != RATION_ERR_CONFIG)
+        return;
+
+    const rn_node *at = rn_node_at(given, fault.path);
+
+    rn_loader_fault(loader, at, fault.path, NULL, "%s", fault.text);
 }
 
 void rn_check_limit(rn_loader *loader, const rn_node *given, void *self)
 {
     rn_limit_model *limit = self;
     const ration_limit_rule *rule = &limit->rule;
+    const size_t faults = loader->faults_before;
 
     check_scope(loader, given, rule);
     if (rule->kind == RATION_KIND_QUOTA)
         check_window(loader, given, &rule->window);
     if (rule->kind == RATION_KIND_QUOTA || rule->kind == RATION_KIND_CONCURRENCY)
         check_max(loader, given, limit);
-    if (rule->kind == RATION_KIND_RATE && rule->burst > 0 && rule->margin >= rule->burst)
-        fault_below(loader, given, "margin", "it must be less than the burst", "the margin leaves nothing to grant");
-    if (rule->kind == RATION_KIND_RATE && rule->burst > 0 && rule->burst < RATION_UNIT &&
-        rule->counts == RATION_COUNTS_REQUESTS)
-        fault_below(loader, given, "burst", NULL, "less than one request would never let one through");
+    if (loader->faults.count == faults)
+        check_kind(loader, given, rule);
 }
 
 /* providers */
@@ -181,16 +196,18 @@ void rn_check_credential(rn_loader *loader, const rn_node *given, void *self)
     const bool has_value = rn_node_get(given, "value") != NULL;
     const bool has_key = rn_node_get(given, "key") != NULL;
 
-    if (has_key && (has_value || rn_node_get(given, "header") != NULL))
+    if (has_key && (has_value || rn_node_get(given, "header") != NULL)) {
         fault_below(loader, given, "key", NULL, "a credential is either a key or a header with its value");
-    else if (!has_key && !has_value)
+    } else if (!has_key && !has_value) {
         rn_loader_fault(loader, given, NULL, "such as { header: Authorization, value: \"Bearer ${API_KEY}\" }",
                         "the key 'value' is missing");
-    if (has_value && (credential->header == NULL || credential->header[0] == '\0'))
+    }
+    if (has_value && (credential->header == NULL || credential->header[0] == '\0')) {
         fault_below(loader, given, "header", NULL, "a credential needs the name of its header field");
-    else if (credential->value != NULL && !has_key &&
-             rn_credential_key(loader->options, loader->arena, credential, &credential->key) != RATION_OK)
+    } else if (credential->value != NULL && !has_key &&
+               rn_credential_key(loader->options, loader->arena, credential, &credential->key) != RATION_OK) {
         loader->nomem = true;
+    }
 }
 
 static const char *target_at(const void *names, size_t index)
@@ -286,13 +303,14 @@ static void check_overrides(rn_loader *loader, const rn_node *given, const rn_ac
 
         const size_t item = rn_path_index(loader, i);
 
-        if (!has_account(&limit->rule))
+        if (!has_account(&limit->rule)) {
             rn_loader_fault(loader, entry->value, NULL, "its counters are shared with other accounts",
                             "only a limit whose scope has 'account' can be changed for one");
-        else if (rule->kind != limit->rule.kind)
+        } else if (rule->kind != limit->rule.kind) {
             fault_below(loader, entry->value, "kind", NULL, "an account cannot change the kind of a limit");
-        else if (!same_scope(rule, &limit->rule))
+        } else if (!same_scope(rule, &limit->rule)) {
             fault_below(loader, entry->value, "scope", NULL, "an account cannot change the scope of a limit");
+        }
         rn_path_pop(loader, item);
     }
     rn_path_pop(loader, path);

@@ -18,6 +18,7 @@ typedef struct object_list {
     size_t count;
 } object_list;
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void objects_collect(object_list *list, const rn_object *object)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -87,8 +88,10 @@ static void key_schema(rn_out *out, const rn_key *key)
         rn_out_str(out, key->fallback);
     }
     rn_out_str(out, ",");
-    if (key->shape == RN_SHAPE_LIST)
-        rn_out_str(out, "\"type\":\"array\",\"items\":{");
+    if (key->shape == RN_SHAPE_LIST) {
+        rn_out_str(out, key->fallback != NULL ? "\"type\":\"array\",\"minItems\":1,\"items\":{"
+                                              : "\"type\":\"array\",\"items\":{");
+    }
     if (key->shape == RN_SHAPE_TABLE)
         rn_out_str(out, "\"type\":\"object\",\"additionalProperties\":{");
     item_schema(out, key);
@@ -151,10 +154,11 @@ static void object_schema(rn_out *out, const rn_object *object, bool partial)
             key_schema(out, key);
     }
     rn_out_str(out, "},\"additionalProperties\":false,");
-    if (partial)
+    if (partial) {
         rn_out_str(out, "\"required\":[\"name\"]");
-    else
+    } else {
         required_schema(out, object);
+    }
     if (has_kinds(object) && !partial) {
         rn_out_str(out, ",\"allOf\":[");
         for (unsigned kind = 1; kind < RATION_KIND_COUNT; kind++)
@@ -224,7 +228,8 @@ static void cell_type(rn_out *out, const rn_key *key)
         rn_out_str(out, key->object->name);
         rn_out_str(out, "](#");
         for (const char *c = key->object->name; *c != '\0'; c++) {
-            const char lower = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+            const bool upper = *c >= 'A' && *c <= 'Z';
+            const char lower = (char)(*c + (upper ? 'a' - 'A' : 0));
 
             rn_out_text(out, (ration_text){&lower, 1});
         }

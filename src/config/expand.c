@@ -35,9 +35,10 @@ static int expand_variable(rn_loader *loader, ration_text name, ration_text *out
 {
     const ration_config_options *options = loader->options;
 
-    if (!is_variable_name(name))
+    if (!is_variable_name(name)) {
         return expand_fault(loader, "write ${NAME}, ${file:/path}, or $${ for the characters themselves",
                             "'${' is not followed by the name of a variable");
+    }
 
     const char *key = rn_arena_textdup(&loader->work, name);
     const char *value = NULL;

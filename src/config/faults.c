@@ -10,6 +10,7 @@
  */
 #include "config/faults.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +110,11 @@ static void source_settle(rn_source *source)
         rn_span *last = &source->hidden[kept];
         const rn_span span = source->hidden[i];
 
-        if (span.begin > last->end)
+        if (span.begin > last->end) {
             source->hidden[++kept] = span;
-        else if (span.end > last->end)
+        } else if (span.end > last->end) {
             last->end = span.end;
+        }
     }
     source->hidden_count = kept + 1;
 }
@@ -125,12 +127,13 @@ static bool source_hides(const rn_source *source, size_t at)
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
 
-        if (at < source->hidden[middle].begin)
+        if (at < source->hidden[middle].begin) {
             high = middle;
-        else if (at >= source->hidden[middle].end)
+        } else if (at >= source->hidden[middle].end) {
             low = middle + 1;
-        else
+        } else {
             return true;
+        }
     }
     return false;
 }
@@ -160,12 +163,13 @@ static void excerpt_char(rn_builder *b, ration_text c)
 {
     const unsigned char first = (unsigned char)c.data[0];
 
-    if (c.size == 1 && (first < 0x20 || first == 0x7F))
+    if (c.size == 1 && (first < 0x20 || first == 0x7F)) {
         rn_builder_char(b, ' ');
-    else if (first < 0x80 || (first >= 0xC2 && rn_text_is_utf8(c)))
+    } else if (first < 0x80 || (first >= 0xC2 && rn_text_is_utf8(c))) {
         rn_builder_text(b, c);
-    else
+    } else {
         rn_builder_char(b, '?');
+    }
 }
 
 /* The line of `mark` with its secrets starred, a window of it if it is long; and where the caret goes. */
@@ -230,6 +234,7 @@ static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cur
     char line[WINDOW_CHARS * 4 + 16];
     rn_builder b;
 
+    assert(fault->at.source != NULL);
     rn_builder_init(&b, line, sizeof line);
     *out = (ration_config_fault){.file = fault->at.source->name,
                                  .line = fault->at.line,
@@ -241,7 +246,12 @@ static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cur
         cursor_seek(cursor, fault->at);
         excerpt(cursor, fault->at, &b, &out->caret);
     }
-    out->source = rn_arena_strdup(faults->arena, strcmp(line, "***") == 0 ? "" : line);
+    /* A line that is nothing but a secret says nothing. */
+    if (strcmp(line, "***") == 0) {
+        rn_builder_init(&b, line, sizeof line);
+        out->caret = 0;
+    }
+    out->source = rn_arena_strdup(faults->arena, line);
     return out->source != NULL ? RATION_OK : RATION_ERR_NOMEM;
 }
 
@@ -285,7 +295,9 @@ static size_t min3(size_t a, size_t b, size_t c)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    const bool upper = c >= 'A' && c <= 'Z';
+
+    return (char)(c + (upper ? 'a' - 'A' : 0));
 }
 
 /* Edits between two words, a swap of neighbours counting as one; case costs nothing. Both at most GUESS_MAX bytes. */

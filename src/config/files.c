@@ -158,11 +158,12 @@ static int file_merge(rn_loader *loader, const char *path, const rn_node *asked,
     if (err != RATION_OK || included == NULL)
         return err;
     for (const rn_entry *member = included->first; member != NULL && err == RATION_OK; member = member->next) {
-        if (rn_text_is(member->key->text, "include"))
+        if (rn_text_is(member->key->text, "include")) {
             rn_loader_fault(loader, member->key, NULL, "name it in the first file",
                             "an included file cannot include others");
-        else
+        } else {
             err = member_merge(loader, root, member);
+        }
     }
     return err;
 }
@@ -192,9 +193,10 @@ static int folder_merge(rn_loader *loader, const char *folder, const rn_node *as
         rn_loader_fault(loader, asked, NULL, NULL, "more than %d files in one folder", INCLUDES_MAX);
         return RATION_OK;
     }
-    if (err == RATION_OK && count == 0)
+    if (err == RATION_OK && count == 0) {
         rn_loader_fault(loader, asked, NULL, "their names end in .yaml, .yml or .json",
                         "no config file in the folder %s", rn_loader_quote(loader, ration_text_of(folder)));
+    }
     for (size_t i = 0; i < count && err == RATION_OK; i++)
         err = file_merge(loader, names[i], asked, root);
     return err;
@@ -223,12 +225,13 @@ int rn_include(rn_loader *loader, const char *path, const rn_node **root)
     int err = RATION_ERR_CONFIG;
 
     loader->at = asked;
-    if (loader->options->recording || path == NULL)
+    if (loader->options->recording || path == NULL) {
         rn_loader_fault(loader, asked, NULL, NULL, "only a file can include others");
-    else if (asked->kind != RN_NODE_SCALAR || rn_node_is_null(asked))
+    } else if (asked->kind != RN_NODE_SCALAR || rn_node_is_null(asked)) {
         rn_loader_fault(loader, asked, NULL, NULL, "must be the path of a folder");
-    else
+    } else {
         err = rn_expand(loader, asked, &name, &expanded);
+    }
     if (err == RATION_OK && name.size > 0) {
         rn_node *merged = rn_loader_alloc(loader, &loader->work, 1, sizeof *merged);
         const char *folder = beside(loader, path, name);

@@ -150,10 +150,11 @@ static bool json_escape(json_reader *r, char *out, size_t *used)
 static size_t json_string_end(const json_reader *r)
 {
     for (size_t i = r->at + 1; i < r->text.size; i++) {
-        if (r->text.data[i] == '\\')
+        if (r->text.data[i] == '\\') {
             i++;
-        else if (r->text.data[i] == '"')
+        } else if (r->text.data[i] == '"') {
             return i + 1;
+        }
     }
     return 0;
 }
@@ -177,10 +178,11 @@ static int json_string(json_reader *r, ration_text *out)
 
         if ((unsigned char)c < 0x20)
             return RATION_ERR_SYNTAX;
-        if (c != '\\')
+        if (c != '\\') {
             data[used++] = c;
-        else if (!json_escape(r, data, &used))
+        } else if (!json_escape(r, data, &used)) {
             return RATION_ERR_SYNTAX;
+        }
     }
     r->at = end;
     *out = (ration_text){data, used};

@@ -177,11 +177,12 @@ static void engine_try(rn_loader *loader)
     const int err = ration_engine_new(&options, ration_time_of(0), &engine, &fault);
 
     ration_engine_free(engine);
-    if (err == RATION_ERR_NOMEM)
+    if (err == RATION_ERR_NOMEM) {
         loader->nomem = true;
-    else if (err != RATION_OK)
+    } else if (err != RATION_OK) {
         rn_faults_add(&loader->faults, rn_node_at(loader->root, fault.path)->at, fault.path,
                       fault.text[0] != '\0' ? fault.text : ration_err_text(err), NULL);
+    }
 }
 
 static void instance_default(rn_loader *loader)

@@ -27,7 +27,7 @@ static void safe_text(rn_builder *b, ration_text text, size_t max)
     while (size < text.size && size > 0 && ((unsigned char)text.data[size] & 0xC0) == 0x80)
         size--;
     for (size_t i = 0; i < size; i++)
-        rn_builder_char(b, is_control(text.data[i]) ? '?' : text.data[i]);
+        rn_builder_text(b, is_control(text.data[i]) ? ration_text_of("?") : rn_text_slice(text, i, i + 1));
     if (size < text.size)
         rn_builder_str(b, "...");
 }

@@ -24,6 +24,7 @@ struct rn_loader {
     const rn_node *at; /* the scalar that is read, for its faults */
     bool quiet_value;  /* it is a secret, or comes from outside: do not repeat it */
     uint32_t sources;
+    size_t faults_before; /* the object that is checked has none of its own if there are not more by now */
     bool nomem;
 };
 

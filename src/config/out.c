@@ -117,9 +117,7 @@ void rn_out_json(rn_out *out, const char *s)
 
 void rn_out_comma(rn_out *out)
 {
-    const char last = out->size > 0 ? out->data[out->size - 1] : '[';
-
-    if (last != '[' && last != '{')
+    if (out->size > 0 && out->data[out->size - 1] != '[' && out->data[out->size - 1] != '{')
         rn_out_str(out, ",");
 }
 

@@ -105,13 +105,14 @@ static void not_what(rn_loader *loader, const rn_key *key, const rn_node *node)
 {
     const char *hint = form_hint(loader, key, node);
 
-    if (node->kind != RN_NODE_SCALAR)
+    if (node->kind != RN_NODE_SCALAR) {
         rn_loader_fault(loader, node, NULL, NULL, "a %s stands here; it must be %s",
                         node->kind == RN_NODE_LIST ? "list" : "map", key->type->what);
-    else if (loader->quiet_value)
+    } else if (loader->quiet_value) {
         rn_loader_fault(loader, node, NULL, NULL, "the value is not %s", key->type->what);
-    else
+    } else {
         rn_loader_fault(loader, node, NULL, hint, "%s is not %s", rn_loader_quote(loader, node->text), key->type->what);
+    }
 }
 
 /* One scalar into `out`. */
@@ -138,12 +139,13 @@ static void scalar_read(rn_loader *loader, const rn_key *key, const rn_node *nod
         err = RATION_ERR_SYNTAX;
     if (err == RATION_OK)
         err = key->type->read(loader, key, text, out);
-    if (err == RATION_ERR_SYNTAX)
+    if (err == RATION_ERR_SYNTAX) {
         not_what(loader, key, node);
-    else if (err == RATION_ERR_RANGE)
+    } else if (err == RATION_ERR_RANGE) {
         out_of_range(loader, key, text);
-    else if (err == RATION_ERR_NOMEM)
+    } else if (err == RATION_ERR_NOMEM) {
         loader->nomem = true;
+    }
 }
 
 static void count_set(void *self, const rn_key *key, void *items, size_t count)
@@ -179,6 +181,7 @@ static void list_unique(rn_loader *loader, const rn_object *object, const rn_nod
     rn_loader_unique(loader, named, count, object->keys[0].name);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void list_read(rn_loader *loader, const rn_key *key, const rn_node *node, void *self)
 {
     const size_t size = key->object != NULL ? key->object->size : key->type->size;
@@ -187,6 +190,11 @@ static void list_read(rn_loader *loader, const rn_key *key, const rn_node *node,
 
     if (node->kind != RN_NODE_LIST) {
         rn_loader_fault(loader, node, NULL, node->kind == RN_NODE_SCALAR ? "put it in [ ]" : NULL, "must be a list");
+        return;
+    }
+    /* To the engine an empty list is one that was not given: its default would hold, against what is written. */
+    if (node->count == 0 && key->fallback != NULL) {
+        rn_loader_fault(loader, node, NULL, NULL, "the list is empty");
         return;
     }
     items = rn_loader_alloc(loader, loader->arena, node->count, size);
@@ -198,10 +206,11 @@ static void list_read(rn_loader *loader, const rn_key *key, const rn_node *node,
         /* NULL: it has a fault already. */
         const rn_node *item = key->overlay != NULL ? key->overlay(loader, entry->value, self) : entry->value;
 
-        if (item != NULL && key->object != NULL)
+        if (item != NULL && key->object != NULL) {
             rn_read_object(loader, key->object, item, items + index * size);
-        else if (item != NULL)
+        } else if (item != NULL) {
             scalar_read(loader, key, item, items + index * size);
+        }
         rn_path_pop(loader, path);
     }
     if (key->object != NULL)
@@ -279,15 +288,17 @@ static void fallback_read(rn_loader *loader, const rn_key *key, void *self)
 }
 
 /* Defaults of all keys, also of those below objects that are not there. */
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void defaults_read(rn_loader *loader, const rn_object *object, void *self)
 {
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
         if ((key->flags & RN_KEY_LATER) != 0)
             continue;
-        if (key->object != NULL && key->shape == RN_SHAPE_ONE)
+        if (key->object != NULL && key->shape == RN_SHAPE_ONE) {
             defaults_read(loader, key->object, field_at(self, key->offset));
-        else
+        } else {
             fallback_read(loader, key, self);
+        }
     }
 }
 
@@ -321,6 +332,7 @@ static bool kind_is_later(const rn_object *object, const rn_node *node)
     return false;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void value_read(rn_loader *loader, const rn_key *key, const rn_node *node, void *self)
 {
     if ((key->object != NULL || key->shape != RN_SHAPE_ONE) && rn_node_is_null(node)) {
@@ -329,10 +341,11 @@ static void value_read(rn_loader *loader, const rn_key *key, const rn_node *node
     }
     switch (key->shape) {
     case RN_SHAPE_ONE:
-        if (key->object != NULL)
+        if (key->object != NULL) {
             rn_read_object(loader, key->object, node, field_at(self, key->offset));
-        else
+        } else {
             scalar_read(loader, key, node, field_at(self, key->offset));
+        }
         return;
     case RN_SHAPE_LIST:
         list_read(loader, key, node, self);
@@ -368,12 +381,13 @@ static void foreign_keys(rn_loader *loader, const rn_object *object, const rn_no
         const bool skipped = loader->options->recording && node == loader->root &&
                              (rn_text_is(entry->key->text, "op") || rn_text_is(entry->key->text, "startedAt"));
 
-        if (key == NULL && !skipped)
+        if (key == NULL && !skipped) {
             unknown_key(loader, object, entry->key);
-        else if (key != NULL && (key->flags & RN_KEY_LATER) != 0)
+        } else if (key != NULL && (key->flags & RN_KEY_LATER) != 0) {
             rn_loader_fault(loader, entry->key, key->name, NULL, "this key is not supported yet by this version");
-        else if (key != NULL && key->kinds != 0 && (key->kinds & kind) == 0)
+        } else if (key != NULL && key->kinds != 0 && (key->kinds & kind) == 0) {
             rn_loader_fault(loader, entry->key, key->name, NULL, "a limit of this kind has no such key");
+        }
     }
 }
 
@@ -386,9 +400,11 @@ static bool key_required(const rn_loader *loader, const rn_key *key, unsigned ki
     return kind != ~0U && (key->required & kind) != 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void object_read(rn_loader *loader, const rn_object *object, const rn_node *node, void *self)
 {
     const unsigned kind = kind_bit(object, node);
+    const size_t faults = loader->faults.count;
 
     keys_unique(loader, node);
     if (!kind_is_later(object, node))
@@ -411,10 +427,12 @@ static void object_read(rn_loader *loader, const rn_object *object, const rn_nod
         value_read(loader, key, value, self);
         rn_path_pop(loader, path);
     }
+    loader->faults_before = faults;
     if (object->check != NULL && !kind_is_later(object, node))
         object->check(loader, node, self);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 void rn_read_object(rn_loader *loader, const rn_object *object, const rn_node *node, void *self)
 {
     defaults_read(loader, object, self);

@@ -414,6 +414,7 @@ static const rn_object limit_object = {.name = "limit",
                                        .check = rn_check_limit};
 
 /* What a request without them gets: of an endpoint, and of a provider. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a member cannot stand in parentheses. */
 #define DEFAULTS(owner, at)                                                                                            \
     {.name = "cost",                                                                                                   \
      .type = &rn_type_units,                                                                                           \
@@ -448,6 +449,8 @@ static const rn_object limit_object = {.name = "limit",
         .name = "tenant", .type = &rn_type_name, AT(owner, at.tenant),                                                 \
         .doc = "The tenant of a request that does not name one."                                                       \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* providers */
 

@@ -23,6 +23,7 @@ int rn_parse_refused(rn_faults *faults, int err, rn_mark at)
 }
 
 /* Hide the scalars below secret keys. `hidden`: this node is below one. */
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than RN_DEPTH_MAX */
 static int node_hide(rn_source *source, rn_arena *arena, const rn_node *node, bool hidden)
 {
     int err = RATION_OK;
@@ -114,11 +115,12 @@ int rn_parse_source(rn_source *source, rn_arena *arena, rn_faults *faults, const
         return rest_hide(source, &tree);
     if (tree.root != NULL && node_hide(source, arena, tree.root, false) != RATION_OK)
         return RATION_ERR_NOMEM;
-    if (tree.root == NULL || rn_node_is_null(tree.root))
+    if (tree.root == NULL || rn_node_is_null(tree.root)) {
         rn_faults_add(faults, whole, "", "the file is empty", "a config has `providers:` and `accounts:`");
-    else if (tree.root->kind != RN_NODE_MAP)
+    } else if (tree.root->kind != RN_NODE_MAP) {
         rn_faults_add(faults, tree.root->at, "", "the file must be a map of keys", "such as `providers:`");
-    else
+    } else {
         *out = tree.root;
+    }
     return RATION_OK;
 }

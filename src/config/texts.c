@@ -2,12 +2,13 @@
 /*
  * The kinds of scalars that are texts: names, header fields, templates, scopes.
  *
- * All share one shape: a test says whether the text is one, and the config keeps a copy. What the core knows better
- * (two variables of one name in a template, say) is left to it: the engine is made once at the end of every load.
+ * All share one shape: a test says whether the text is one, and the config keeps a copy. What the core reads
+ * itself, templates and globs, it is asked about.
  */
 #include <string.h>
 
 #include "config/loader.h"
+#include "core/template.h"
 
 #define NAME_MAX_BYTES 255
 #define TEXT_MAX_BYTES 65536
@@ -113,32 +114,52 @@ static int template_fault(rn_loader *loader, const char *text, const char *hint)
     return RATION_ERR_CONFIG;
 }
 
+/* As the core will read it. */
+static int pattern_try(rn_loader *loader, ration_text text)
+{
+    rn_template pattern;
+
+    return rn_template_init(&pattern, &loader->work, text);
+}
+
 static int template_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     (void)key;
-    if (text.size == 0 || text.data[0] != '/')
+    if (text.size == 0 || text.data[0] != '/') {
         return template_fault(loader, "a path template must begin with '/'",
                               loader->quiet_value ? NULL : rn_loader_format(loader, "/%s", text.data));
+    }
     if (!is_text(text, TEXT_MAX_BYTES))
         return RATION_ERR_SYNTAX;
     for (size_t i = 0; i < text.size;) {
         const size_t variable = text.data[i] == '{' ? variable_size(text, i) : 1;
 
-        if (variable == 0 || text.data[i] == '}')
+        if (variable == 0 || text.data[i] == '}') {
             return template_fault(loader, "the braces of a path template do not match",
                                   "a variable is a name in braces, such as /networks/{networkId}");
-        if (text.data[i] == '?' || text.data[i] == '#')
+        }
+        if (text.data[i] == '?' || text.data[i] == '#') {
             return template_fault(loader, "a path template has no query and no fragment",
                                   "end it before the '?' or '#'");
+        }
         i += variable;
     }
-    return text_store(loader, true, text, out);
+
+    const int err = pattern_try(loader, text);
+
+    if (err == RATION_ERR_SYNTAX) {
+        return template_fault(loader, "a variable of a path template must be a whole segment, its name stand once",
+                              "such as /networks/{networkId}; a template has at most 64 segments");
+    }
+    return err == RATION_OK ? text_store(loader, true, text, out) : err;
 }
 
 static int glob_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
+    const int err = is_text(text, TEXT_MAX_BYTES) ? pattern_try(loader, text) : RATION_ERR_SYNTAX;
+
     (void)key;
-    return text_store(loader, is_text(text, TEXT_MAX_BYTES) && text.data[0] == '/', text, out);
+    return err == RATION_OK ? text_store(loader, true, text, out) : err;
 }
 
 static const char *const dimensions[] = {"instance",   "provider", "account", "target",
@@ -227,8 +248,8 @@ const rn_type rn_type_header_value = {"text",       "the value of a header field
                                       text_write,   NULL};
 const rn_type rn_type_method = {
     "method", "a method such as GET", RN_FORM_TEXT, sizeof(char *), FILLED, method_read, text_write, NULL};
-const rn_type rn_type_file = {"path of a file", "the path of a file", RN_FORM_TEXT, sizeof(char *),
-                              FILLED,           header_value_read,    text_write,   NULL};
+const rn_type rn_type_file = {"path", "a path",          RN_FORM_TEXT, sizeof(char *),
+                              FILLED, header_value_read, text_write,   NULL};
 const rn_type rn_type_template = {"path template",
                                   "a path template such as /networks/{networkId}/devices",
                                   RN_FORM_TEXT,

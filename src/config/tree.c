@@ -45,10 +45,11 @@ int rn_node_append(rn_arena *arena, rn_node *node, const rn_node *key, const rn_
         return RATION_ERR_NOMEM;
     entry->key = key;
     entry->value = value;
-    if (node->last != NULL)
+    if (node->last != NULL) {
         node->last->next = entry;
-    else
+    } else {
         node->first = entry;
+    }
     node->last = entry;
     node->count++;
     node->weight += value->weight + (key != NULL ? 1 : 0);

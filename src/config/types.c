@@ -164,10 +164,11 @@ static bool units_auto_write(rn_out *out, const rn_key *key, const void *value)
 {
     const int64_t micro = int64_load(value);
 
-    if (micro == RATION_UNSET)
+    if (micro == RATION_UNSET) {
         rn_out_json(out, "auto");
-    else if (micro != 0)
+    } else if (micro != 0) {
         return units_write(out, key, value);
+    }
     return micro != 0;
 }
 

@@ -55,8 +55,11 @@ static int authority_read(rn_loader *loader, ration_text text, const char **host
 
     if (copy == NULL)
         return RATION_ERR_NOMEM;
-    for (size_t i = 0; i < name.size; i++)
-        copy[i] = name.data[i] >= 'A' && name.data[i] <= 'Z' ? (char)(name.data[i] - 'A' + 'a') : name.data[i];
+    for (size_t i = 0; i < name.size; i++) {
+        const bool upper = name.data[i] >= 'A' && name.data[i] <= 'Z';
+
+        copy[i] = (char)(name.data[i] + (upper ? 'a' - 'A' : 0));
+    }
     if (bracket && !is_ipv6(copy))
         return RATION_ERR_SYNTAX;
     *host = copy;
@@ -180,9 +183,10 @@ static int url_read(rn_loader *loader, const rn_key *key, ration_text text, void
         if (rn_source_hide(loader->at->at.source, &loader->work, loader->at->span) != RATION_OK)
             return RATION_ERR_NOMEM;
     }
-    if (user)
+    if (user) {
         rn_loader_fault(loader, loader->at, NULL, "put what authenticates a call into the account's `credential`",
                         "a URL here holds no user and no password");
+    }
     return err;
 }
 

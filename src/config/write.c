@@ -35,6 +35,7 @@ static void out_rewind(rn_out *out, size_t size)
 
 static void object_write(rn_out *out, const rn_object *object, const void *self);
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void members_write(rn_out *out, const rn_key *key, const void *self)
 {
     const char *items = NULL;
@@ -60,14 +61,16 @@ static void members_write(rn_out *out, const rn_key *key, const void *self)
         } else {
             rn_out_comma(out);
         }
-        if (key->object != NULL)
+        if (key->object != NULL) {
             object_write(out, key->object, item);
-        else
+        } else {
             (void)key->type->write(out, key, item);
+        }
     }
     rn_out_str(out, table ? "}" : "]");
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void one_write(rn_out *out, const rn_key *key, const void *self)
 {
     const size_t before = out->size;
@@ -98,6 +101,7 @@ static unsigned kind_bit(const rn_object *object, const void *self)
     return RN_KIND_BIT((unsigned)kind);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void object_write(rn_out *out, const rn_object *object, const void *self)
 {
     const unsigned kind = kind_bit(object, self);
@@ -106,10 +110,11 @@ static void object_write(rn_out *out, const rn_object *object, const void *self)
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
         if ((key->flags & (RN_KEY_LATER | RN_KEY_LOCAL)) != 0 || (key->kinds != 0 && (key->kinds & kind) == 0))
             continue;
-        if (key->shape == RN_SHAPE_ONE)
+        if (key->shape == RN_SHAPE_ONE) {
             one_write(out, key, self);
-        else
+        } else {
             members_write(out, key, self);
+        }
     }
     rn_out_str(out, "}");
 }

@@ -22,9 +22,10 @@
 #include "base/text.h"
 
 #define ANCHORS_MAX 1000
-#define OPEN_BRACE "\xEF\xA3\xB0"  /* U+F8F0 */
-#define CLOSE_BRACE "\xEF\xA3\xB1" /* U+F8F1 */
-#define BRACE_BYTES 3
+
+/* U+F8F0 and U+F8F1. */
+static const ration_text left_brace = {"\xEF\xA3\xB0", 3};
+static const ration_text right_brace = {"\xEF\xA3\xB1", 3};
 
 typedef struct anchor {
     struct anchor *next;
@@ -58,15 +59,15 @@ static size_t reader_offset(yaml_reader *r, size_t index)
 
     while (r->chars < index && r->bytes < text.size) {
         r->chars++;
-        do
+        do {
             r->bytes++;
-        while (r->bytes < text.size && is_continuation(text.data[r->bytes]));
+        } while (r->bytes < text.size && is_continuation(text.data[r->bytes]));
     }
     while (r->chars > index && r->bytes > 0) {
         r->chars--;
-        do
+        do {
             r->bytes--;
-        while (r->bytes > 0 && is_continuation(text.data[r->bytes]));
+        } while (r->bytes > 0 && is_continuation(text.data[r->bytes]));
     }
     return r->bytes;
 }
@@ -164,17 +165,28 @@ static bool is_merge(const rn_tree *tree, const yaml_event_t *event)
            event->data.scalar.length == 2 && memcmp(event->data.scalar.value, "<<", 2) == 0;
 }
 
+static bool starts_with(ration_text text, ration_text piece)
+{
+    return rn_text_eq(rn_text_slice(text, 0, piece.size), piece);
+}
+
 /* Put the braces back. Both texts are the same number of characters. */
 static void braces_restore(char *data, size_t *size)
 {
     size_t to = 0;
 
     for (size_t from = 0; from < *size; to++) {
-        const bool left = *size - from >= BRACE_BYTES && memcmp(data + from, OPEN_BRACE, BRACE_BYTES) == 0;
-        const bool right = *size - from >= BRACE_BYTES && memcmp(data + from, CLOSE_BRACE, BRACE_BYTES) == 0;
+        const ration_text rest = {data + from, *size - from};
 
-        data[to] = left ? '{' : right ? '}' : data[from];
-        from += left || right ? BRACE_BYTES : 1;
+        if (starts_with(rest, left_brace)) {
+            data[to] = '{';
+            from += left_brace.size;
+        } else if (starts_with(rest, right_brace)) {
+            data[to] = '}';
+            from += right_brace.size;
+        } else {
+            data[to] = data[from++];
+        }
     }
     data[to] = '\0';
     *size = to;
@@ -202,9 +214,10 @@ static int reader_scalar(yaml_reader *r, const yaml_event_t *event)
 
     if (tag != NULL && !is_text)
         return reader_fault(r, at, "tags are not supported", NULL);
-    if (is_merge(r->tree, event))
+    if (is_merge(r->tree, event)) {
         return reader_fault(r, at, "merge keys are not supported",
                             "repeat the keys, or use an alias for a whole value");
+    }
     if (memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL)
         return reader_fault(r, at, "a text cannot hold a NUL character", NULL);
 
@@ -323,6 +336,12 @@ static size_t variable_size(ration_text text, size_t at)
     return end < text.size && end > at + 2 && text.data[end] == '}' ? end + 1 - at : 0;
 }
 
+static size_t text_put(char *to, ration_text text)
+{
+    memcpy(to, text.data, text.size);
+    return text.size;
+}
+
 /* The text with the braces of variables replaced; the text itself if there are none. */
 static int braces_hide(rn_arena *arena, ration_text text, ration_text *shown)
 {
@@ -333,11 +352,10 @@ static int braces_hide(rn_arena *arena, ration_text text, ration_text *shown)
     *shown = text;
     for (size_t i = 0; i < text.size; i++)
         count += variable_size(text, i) > 0;
-    if (count == 0 || rn_text_find(text, ration_text_of(OPEN_BRACE), &ignored) ||
-        rn_text_find(text, ration_text_of(CLOSE_BRACE), &ignored))
+    if (count == 0 || rn_text_find(text, left_brace, &ignored) || rn_text_find(text, right_brace, &ignored))
         return RATION_OK;
 
-    char *data = rn_arena_zalloc(arena, text.size + count * 2 * (BRACE_BYTES - 1) + 1, 1);
+    char *data = rn_arena_zalloc(arena, text.size + count * (left_brace.size + right_brace.size) + 1, 1);
 
     if (data == NULL)
         return RATION_ERR_NOMEM;
@@ -347,10 +365,9 @@ static int braces_hide(rn_arena *arena, ration_text text, ration_text *shown)
         data[used++] = text.data[i++];
         if (size == 0)
             continue;
-        memcpy(data + used, OPEN_BRACE, BRACE_BYTES);
-        memcpy(data + used + BRACE_BYTES, text.data + i + 1, size - 3);
-        memcpy(data + used + BRACE_BYTES + size - 3, CLOSE_BRACE, BRACE_BYTES);
-        used += 2 * BRACE_BYTES + size - 3;
+        used += text_put(data + used, left_brace);
+        used += text_put(data + used, rn_text_slice(text, i + 1, i + size - 2));
+        used += text_put(data + used, right_brace);
         i += size - 1;
     }
     *shown = (ration_text){data, used};

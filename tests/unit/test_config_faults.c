@@ -143,6 +143,8 @@ static const struct {
      "f:5:60: providers[0].limits[0].rate: '0/s' is out of range (it must be a rate such as 10/s or 100/15m)\n"},
     {"a status", PROVIDER "  errors: { transient: { statuses: [99] } }\n",
      "f:4:37: providers[0].errors.transient.statuses[0]: '99' is out of range (at least 100 and at most 599)\n"},
+    {"no status at all", PROVIDER "  errors: { transient: { statuses: [] } }\n",
+     "f:4:36: providers[0].errors.transient.statuses: the list is empty\n"},
 
     /* names */
     {"two providers of one name", PROVIDER "- { name: p, baseUrl: http://g }\n",
@@ -220,11 +222,24 @@ static const struct {
      "f:5:70: providers[0].limits[0].window.timezone: '/etc/localtime' is not a known time zone (such as "
      "America/Los_Angeles)\n"},
     {"a margin that leaves nothing", LIMIT "kind: rate, rate: 10/s, burst: 5, margin: 5 }\n",
-     "f:5:84: providers[0].limits[0].margin: the margin leaves nothing to grant (it must be less than the burst)\n"},
+     "f:5:84: providers[0].limits[0].margin: the margin must leave one unit of the burst for a request\n"},
     {"less than one request", LIMIT "kind: concurrency, max: 0.5 }\n",
-     "f:5:66: providers[0].limits[0].max: less than one request would never let one through\n"},
+     "f:5:66: providers[0].limits[0].max: a limit that counts requests needs a max of at least one\n"},
+    {"what only the core knows, twice",
+     LIMIT "kind: rate, rate: 1/7d, burst: 1000000 }\n"
+           "  - { name: m, kind: rate, rate: 1/7d, burst: 1000000 }\n",
+     "f:5:73: providers[0].limits[0].burst: the burst times the microseconds per unit of the rate is above 2^53\n"
+     "f:6:47: providers[0].limits[1].burst: the burst times the microseconds per unit of the rate is above 2^53\n"},
+    {"a glob that is none", LIMIT "kind: concurrency, max: 1, appliesTo: { endpoints: [a] } }\n",
+     "f:5:94: providers[0].limits[0].appliesTo.endpoints[0]: 'a' is not a glob that begins with '/', such as "
+     "/networks/*/devices or /oauth/**\n"},
 
     /* templates, URLs, addresses */
+    {"a part of a segment, and a name twice", PROVIDER "  endpoints: [\"/a/{b}.json\", \"/{a}/{a}\"]\n",
+     "f:4:15: providers[0].endpoints[0]: a variable of a path template must be a whole segment, its name stand once "
+     "(such as /networks/{networkId}; a template has at most 64 segments)\n"
+     "f:4:30: providers[0].endpoints[1]: a variable of a path template must be a whole segment, its name stand once "
+     "(such as /networks/{networkId}; a template has at most 64 segments)\n"},
     {"no slash", PROVIDER "  endpoints: [a/b]\n",
      "f:4:15: providers[0].endpoints[0]: a path template must begin with '/' (/a/b)\n"},
     {"braces", PROVIDER "  endpoints: [\"/a/{b\", \"/a/b}\", \"/a/{}\", \"/{a/b}\"]\n",

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""`ration validate` and `ration schema` as a person meets them."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RATION = os.environ.get("RATION", str(ROOT / "build" / "ration"))
+KEYS = {"MERAKI_KEY": "meraki-secret", "MODEL_KEY": "model-secret"}
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+# Eleven different faults, and where each stands.
+FAULTY = """\
+settings:
+  queue: { order: fair, maxWaiters: 0 }
+  drain: 30
+tenants: { acme: 3, globex: 1, acme: 2 }
+providers:
+  - name: meraki
+    endpoints:
+      - networks/{networkId}
+    limits:
+      - { name: org-rate, kind: rate, rate: 10/s, brust: 10, scope: { by: [account] } }
+      - { name: at-once, kind: concurrency, max: 10, scope: { by: [acount] } }
+      - name: daily
+        kind: quota
+        max: auto
+        initialMax: 5000
+        window: { period: day, timezone: America/Los_Angles }
+accounts:
+  - name: acme
+    provider: merakki
+    credential: { header: Authorization, value: "Bearer do-not-show" }
+    budget: { share: 180% }
+"""
+WANTED = [
+    "2:37: settings.queue.maxWaiters: '0' is out of range (at least 1 and at most 1000000)",
+    "3:10: settings.drain: '30' is not a duration such as 250ms, 10s or 1h30m (write 30s for seconds)",
+    "4:32: tenants.acme: the key stands here a second time (the first is in line 4)",
+    "6:5: providers[0]: the key 'baseUrl' is missing",
+    "8:9: providers[0].endpoints[0]: a path template must begin with '/' (/networks/{networkId})",
+    "10:51: providers[0].limits[0].brust: unknown key (did you mean 'burst'?)",
+    "11:68: providers[0].limits[1].scope.by[0]: 'acount' is no dimension of a scope (did you mean 'account'?)",
+    "14:14: providers[0].limits[2].max: `max: auto` needs 'sync.limitHeader' (the response field with the maximum)",
+    "16:42: providers[0].limits[2].window.timezone: 'America/Los_Angles' is not a known time zone "
+    "(did you mean 'America/Los_Angeles'?)",
+    "19:15: accounts[0].provider: there is no provider of this name (did you mean 'meraki'?)",
+    "21:22: accounts[0].budget.share: '180%' is out of range (it must be a ratio from 0 to 1 such as 80%, 0.8 or 4/5)",
+]
+
+
+def ration(*arguments, **environment):
+    return subprocess.run(
+        [RATION, *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **environment}, timeout=30
+    )
+
+
+def test_every_fault_is_reported_at_its_place(tmp_path):
+    path = tmp_path / "ration.yaml"
+    path.write_text(FAULTY)
+    told = ration("validate", path)
+    lines = told.stdout.splitlines()
+    assert told.returncode == 1
+    assert lines[0::3] == [f"{path}:{line}" for line in WANTED]
+    assert "do-not-show" not in told.stdout + told.stderr
+    for fault, source, caret in zip(lines[0::3], lines[1::3], lines[2::3]):
+        number, column = map(int, fault.removeprefix(f"{path}:").split(":")[:2])
+        assert caret.strip() == "^"
+        assert source[caret.index("^"):][:4] == FAULTY.splitlines()[number - 1][column - 1:][:4]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_are_good(path):
+    told = ration("validate", path, **KEYS)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--what"], ["/nowhere/at/all.yaml"], ["/"], [""]], ids=str)
+def test_what_cannot_be_done_is_status_2(arguments):
+    told = ration("validate", *arguments)
+    assert told.returncode == 2
+    assert told.stdout + told.stderr
+
+
+def test_a_file_from_standard_input(tmp_path):
+    """A pipe is no regular file; the message says so instead of waiting."""
+    told = ration("validate", "/dev/stdin")
+    assert told.returncode == 2
+    assert "not a regular file" in told.stdout
+
+
+def test_help():
+    assert "ration validate FILE" in ration("help", "validate").stdout
+    assert ration("--help").returncode == 0
+    assert ration("--version").stdout.startswith("ration ")
+    assert ration().returncode == 2
+    assert ration("nonsense").returncode == 2
+
+
+def test_a_full_disk_is_no_success():
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([RATION, "schema"], stdout=full, stderr=subprocess.DEVNULL).returncode == 2
+
+
+@pytest.fixture(scope="module")
+def schema():
+    jsonschema = pytest.importorskip("jsonschema")
+    told = json.loads(ration("schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(told)
+    return jsonschema.Draft202012Validator(told)
+
+
+def parsed(text):
+    return pytest.importorskip("yaml").safe_load(text)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_schema_takes_the_examples(schema, path):
+    assert [error.message for error in schema.iter_errors(parsed(path.read_text()))] == []
+
+
+# Single slips, each of which the schema and `ration validate` must both find, and what both must take.
+PROVIDER = {"name": "p", "baseUrl": "http://h"}
+QUOTA = {"name": "q", "kind": "quota", "max": 5, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+
+
+def provider(**keys):
+    return {"providers": [{**PROVIDER, **keys}]}
+
+
+def limit(**keys):
+    return provider(limits=[{**QUOTA, **keys}])
+
+
+def account(**keys):
+    return {**limit(), "accounts": [{"name": "a", "provider": "p", **keys}]}
+
+
+GOOD = [
+    provider(),
+    limit(),
+    limit(max="auto", initialMax=5, sync={"limitHeader": "X"}),
+    limit(window={"rolling": "1h30m"}, arrival="0", counts="cost"),
+    limit(max="${MERAKI_KEY}") | {"settings": {"drain": "5s"}},
+    provider(endpoints=["/a/{b}", {"path": "/c", "cost": 2.5, "priority": "low"}]),
+    provider(limits=[{"name": "r", "kind": "rate", "rate": "100/15m", "burst": 3, "margin": 0}]),
+    account(credential={"value": "Bearer ${MERAKI_KEY}"}, budget={"share": 0.5}),
+    account(limits=[{"name": "q", "max": 7}]),
+    {**provider(), "tenants": {"a": 3}},
+]
+BAD = [
+    provider(colour="red"),
+    provider(baseUrl="ftp://h"),
+    provider(limits={}),
+    provider(endpoints=["a"]),
+    limit(kind="quotta"),
+    limit(burst=3),
+    limit(max=-1),
+    limit(window={"period": "fortnight"}),
+    limit(scope={"by": ["acount"]}),
+    provider(limits=[{"name": "r", "kind": "rate", "rate": "10"}]),
+    provider(limits=[{"name": "r", "kind": "rate"}]),
+    provider(limits=[{"name": "r", "kind": "concurrency", "max": 1, "window": {"period": "day"}}]),
+    provider(errors={"transient": {"statuses": []}}),
+    provider(errors={"transient": {"statuses": [42]}}),
+    account(budget={"share": 1.5}),
+    account(limits=[{"max": 7}]),
+    account(credential={"header": 5, "value": "x"}),
+    {**provider(), "tenants": {"a": 0}},
+    {**provider(), "settings": {"drain": "soon"}},
+    {**provider(), "jobs": []},
+]
+
+
+@pytest.mark.parametrize("config", GOOD, ids=json.dumps)
+def test_schema_and_parser_take_the_same(schema, config, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(config))
+    keys = {**KEYS, "MERAKI_KEY": "17"}
+    assert [error.message for error in schema.iter_errors(config)] == []
+    assert (ration("validate", path, **keys).stdout, ration("validate", path, **keys).returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("config", BAD, ids=json.dumps)
+def test_schema_and_parser_refuse_the_same(schema, config, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(config))
+    assert not schema.is_valid(config)
+    assert ration("validate", path, **KEYS).returncode == 1
+
+
+def test_the_reference_is_what_the_table_says():
+    assert ration("schema", "--markdown").stdout == (ROOT / "docs/reference/config.md").read_text()
