@@ -6,7 +6,11 @@
  * memory comes from the map's own allocator, through the parameter that every function here calls `map`; a failure
  * leaves list and table as they were and the member outside.
  *
- * Invariants: `size` is the number of members; `head` is NULL exactly if it is 0, and then no table is allocated.
+ * uthash frees its table with the last member. A map that goes to and fro between none and one would allocate each time,
+ * on paths that must not; so a member that nobody sees, the anchor, comes before the first and stays until `fini`. Its
+ * key is of a length that no other key has, so no search finds it.
+ *
+ * Invariants: `size` is the number of members without the anchor; `head` is NULL or the anchor.
  */
 #define HASH_NONFATAL_OOM 1
 #define HASH_FUNCTION(key, keylen, hashv) ((hashv) = (unsigned)rn_hash((key), (keylen)))
@@ -21,6 +25,8 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+
+#define ANCHOR_SIZE UINT_MAX
 
 uint64_t rn_hash(const void *data, size_t size)
 {
@@ -46,14 +52,22 @@ rn_map_node *rn_map_find(const rn_map *map, const void *key, size_t size)
 {
     rn_map_node *found = NULL;
 
-    if (size <= UINT_MAX)
+    if (size < ANCHOR_SIZE)
         HASH_FIND(hh, map->head, key, (unsigned)size, found);
     return found;
 }
 
+static int anchor_add(rn_map *map)
+{
+    rn_map_node *anchor = &map->anchor;
+
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, map->head, anchor, ANCHOR_SIZE, 0, anchor);
+    return anchor->hh.tbl == NULL ? RATION_ERR_NOMEM : RATION_OK;
+}
+
 int rn_map_add(rn_map *map, rn_map_node *node, const void *key, size_t size)
 {
-    if (size > UINT_MAX)
+    if (size >= ANCHOR_SIZE || (map->head == NULL && anchor_add(map) != RATION_OK))
         return RATION_ERR_NOMEM;
     HASH_ADD_KEYPTR(hh, map->head, key, (unsigned)size, node);
     if (node->hh.tbl == NULL)
@@ -72,7 +86,7 @@ void rn_map_remove(rn_map *map, rn_map_node *node)
 
 rn_map_node *rn_map_first(const rn_map *map)
 {
-    return map->head;
+    return map->head == NULL ? NULL : rn_map_next(map->head);
 }
 
 rn_map_node *rn_map_next(const rn_map_node *node)

@@ -19,10 +19,12 @@ typedef struct rn_map_node {
     UT_hash_handle hh;
 } rn_map_node;
 
+/* Must not move while it has had members. */
 typedef struct rn_map {
     const ration_allocator *mem;
     rn_map_node *head;
     size_t size;
+    rn_map_node anchor; /* a member that nobody sees, the first to come and the last to go */
 } rn_map;
 
 void rn_map_init(rn_map *map, const ration_allocator *mem);

@@ -84,8 +84,10 @@ static void keys_are_bytes(void **state)
     }
     for (size_t i = 0; i < 7; i++)
         CHECK(rn_map_find(&map, keys[i].bytes, keys[i].size) == &nodes[i]);
-    CHECK(rn_map_find(&map, "a", (size_t)UINT32_MAX + 1) == NULL);
-    CHECK_EQ(rn_map_add(&map, &nodes[0], "a", (size_t)UINT32_MAX + 1), RATION_ERR_NOMEM);
+    for (size_t size = UINT32_MAX; size <= (size_t)UINT32_MAX + 1; size++) {
+        CHECK(rn_map_find(&map, "a", size) == NULL);
+        CHECK_EQ(rn_map_add(&map, &nodes[0], "a", size), RATION_ERR_NOMEM);
+    }
     rn_map_fini(&map);
 }
 
@@ -110,9 +112,38 @@ static void survives_each_failure(void **state)
         while (rn_map_first(&map) != NULL)
             rn_map_remove(&map, rn_map_first(&map));
         CHECK_EQ(map.size, 0);
-        CHECK_EQ(memory.live, 0);
         rn_map_fini(&map);
+        CHECK_EQ(memory.live, 0);
     }
+}
+
+static void a_map_that_empties_keeps_its_table(void **state)
+{
+    failalloc memory;
+    rn_map map;
+
+    (void)state;
+    failalloc_init(&memory, UINT64_MAX);
+    rn_map_init(&map, &memory.allocator);
+    CHECK_EQ(add(&map, 1), RATION_OK);
+    memory.countdown = 0; /* the next allocation would fail */
+    for (uint32_t i = 2; i < 100; i++) {
+        rn_map_remove(&map, rn_map_first(&map));
+        CHECK_EQ(map.size, 0);
+        CHECK(rn_map_first(&map) == NULL);
+        CHECK(!has(&map, i));
+        CHECK_EQ(add(&map, i), RATION_OK);
+        CHECK(rn_map_first(&map) == &members[i].node);
+        CHECK(rn_map_next(&members[i].node) == NULL);
+    }
+    CHECK(!memory.failed);
+    rn_map_fini(&map);
+    CHECK_EQ(memory.live, 0);
+    memory.countdown = UINT64_MAX;
+    CHECK_EQ(add(&map, 7), RATION_OK); /* and it can be used again */
+    CHECK(has(&map, 7));
+    rn_map_fini(&map);
+    CHECK_EQ(memory.live, 0);
 }
 
 static void one_hash(void **state)
@@ -127,8 +158,11 @@ static void one_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_map),   cmocka_unit_test(finds_what_is_in_it),
-        cmocka_unit_test(keys_are_bytes), cmocka_unit_test(survives_each_failure),
+        cmocka_unit_test(an_empty_map),
+        cmocka_unit_test(finds_what_is_in_it),
+        cmocka_unit_test(keys_are_bytes),
+        cmocka_unit_test(survives_each_failure),
+        cmocka_unit_test(a_map_that_empties_keeps_its_table),
         cmocka_unit_test(one_hash),
     };
 
