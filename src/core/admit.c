@@ -37,18 +37,30 @@ static bool counter_is_ahead(const rn_counter *counter, const rn_rank *rank)
     return top != NULL && rn_rank_before(&((const rn_place *)(const void *)top)->lease->rank, rank);
 }
 
-/* The charges of those ahead. O(places), but only where somebody is ahead. */
+/*
+ * The charges of those ahead, in O(those ahead): the heap is walked from its top, and what lies below one that is not
+ * ahead is not either. Node `at` has the children 2 at + 1 (odd) and 2 at + 2 (even).
+ */
 static int64_t counter_ahead(const rn_counter *counter, const rn_rank *rank)
 {
     int64_t sum = 0;
+    size_t at = 0;
 
-    for (size_t i = 0; i < counter->places.size; i++) {
-        const rn_place *place = (const rn_place *)(const void *)counter->places.items[i];
+    for (;;) {
+        const rn_place *place =
+            at < counter->places.size ? (const rn_place *)(const void *)counter->places.items[at] : NULL;
 
-        if (rn_rank_before(&place->lease->rank, rank))
+        if (place != NULL && rn_rank_before(&place->lease->rank, rank)) {
             sum = rn_add(sum, place->charge);
+            at = 2 * at + 1;
+            continue;
+        }
+        while (at > 0 && at % 2 == 0)
+            at = (at - 1) / 2;
+        if (at == 0)
+            return sum;
+        at++;
     }
-    return sum;
 }
 
 bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const rn_place *place)
@@ -73,6 +85,37 @@ bool rn_is_penalized(const ration_engine *engine, const rn_lease *lease)
         const rn_place *place = &lease->places[i];
 
         if (rn_place_binds(place) && rn_penalty_runs(&place->counter->penalty, engine->now))
+            return true;
+    }
+    return false;
+}
+
+/* Does it come by time alone, but too late for the request? */
+static bool is_late(const rn_kind *kind, const rn_ask *ask, const rn_verdict *verdict)
+{
+    return kind->timed && verdict->fit == RN_FIT_SHORT && ask->may_wait && rn_time_before(ask->deadline, verdict->at);
+}
+
+static bool penalty_is_late(const ration_engine *engine, const rn_penalty *penalty, const rn_lease *lease)
+{
+    return rn_penalty_runs(penalty, engine->now) && rn_time_before(lease->deadline, penalty->until);
+}
+
+bool rn_must_refuse(const ration_engine *engine, const rn_lease *lease)
+{
+    if (penalty_is_late(engine, &lease->route->account->penalty, lease))
+        return true;
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+        const rn_kind *kind = place->counter->limit->kind;
+        const rn_ask ask = rn_ask_of(lease, place);
+        rn_verdict verdict;
+
+        if (!rn_place_binds(place))
+            continue;
+        kind->check(place->counter, engine->now, &ask, &verdict);
+        if (verdict.fit == RN_FIT_REFUSED || is_late(kind, &ask, &verdict) ||
+            penalty_is_late(engine, &place->counter->penalty, lease))
             return true;
     }
     return false;
@@ -122,7 +165,7 @@ static void examine_penalty(const rn_penalty *penalty, rn_counter *counter, cons
     if (!rn_penalty_runs(penalty, engine->now))
         return;
     finding_add(out, &(binding){
-                         .refuses = rn_time_before(lease->deadline, penalty->until),
+                         .refuses = penalty_is_late(engine, penalty, lease),
                          .reason = stage == RN_STAGE_ARRIVAL ? RATION_REASON_PENALIZED : RATION_REASON_DEADLINE,
                          .counter = counter,
                          .at = penalty->until,
@@ -142,8 +185,7 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
     kind->check(counter, engine->now, &ask, &verdict);
 
     const bool refused = verdict.fit == RN_FIT_REFUSED;
-    bool late =
-        kind->timed && verdict.fit == RN_FIT_SHORT && ask.may_wait && rn_time_before(lease->deadline, verdict.at);
+    bool late = is_late(kind, &ask, &verdict);
 
     if (verdict.fit == RN_FIT_NOW && !blocked)
         return;
@@ -155,7 +197,7 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
             verdict.estimate = true;
         }
         if (stage == RN_STAGE_ARRIVAL && kind->timed && ask.may_wait)
-            late = rn_time_before(lease->deadline, verdict.at);
+            late = rn_time_before(ask.deadline, verdict.at);
     }
     finding_add(out, &(binding){
                          .refuses = refused || late,
@@ -171,7 +213,7 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
 
 void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out)
 {
-    *out = (rn_finding){0};
+    *out = (rn_finding){.retry_at = engine->now};
     examine_penalty(&lease->route->account->penalty, NULL, engine, lease, stage, out);
     for (size_t i = 0; i < lease->place_count; i++) {
         const rn_place *place = &lease->places[i];

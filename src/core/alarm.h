@@ -12,7 +12,8 @@
 typedef enum rn_alarm_kind {
     RN_ALARM_TTL = 0,  /* a lease is lost */
     RN_ALARM_WAKE,     /* a counter's first waiter may go */
-    RN_ALARM_PENALTY,  /* a penalty ends */
+    RN_ALARM_PENALTY,  /* a counter's penalty ends */
+    RN_ALARM_ACCOUNT,  /* an account's penalty ends */
     RN_ALARM_DEADLINE, /* a waiter's time is up */
 } rn_alarm_kind;
 

@@ -128,6 +128,28 @@ static int scope_init(compiler *c, rn_limit *limit)
     return err;
 }
 
+/* What no enumerator stands for would otherwise mean one silently. */
+static int enums_check(compiler *c, const ration_limit_rule *rule)
+{
+    const struct {
+        const char *name;
+        unsigned value;
+        unsigned last;
+    } members[] = {
+        {"counts", rule->counts, RATION_COUNTS_COST},
+        {"enforce", rule->enforce, RATION_ENFORCE_SHADOW},
+        {"appliesTo.authRequests", rule->auth_requests, RATION_AUTH_EXCLUDE},
+        {"whenExhausted", rule->when_exhausted, RATION_EXHAUSTED_WAIT},
+        {"sync.resetFormat", rule->sync.reset_format, RATION_RESET_HTTP_DATE},
+    };
+
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (members[i].value > members[i].last)
+            return fail_at(c, members[i].name, "there is no such value");
+    }
+    return RATION_OK;
+}
+
 /* Compile one limit; the path names it already. */
 static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rule, const rn_provider *provider,
                       size_t index)
@@ -152,8 +174,10 @@ static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rul
     if (!zone_find(book, rule->window.zone, &limit->zone))
         return fail_at(c, "window.timezone", "no such time zone among the rules' zones");
 
-    const int err = scope_init(c, limit);
+    int err = enums_check(c, rule);
 
+    if (err == RATION_OK)
+        err = scope_init(c, limit);
     if (err != RATION_OK)
         return err;
 
@@ -194,6 +218,18 @@ static int limits_init(compiler *c, rn_provider *provider)
     return RATION_OK;
 }
 
+static int defaults_check(compiler *c, const ration_defaults *defaults)
+{
+    if (defaults->cost < RATION_UNSET || defaults->cost > RATION_UNITS_MAX)
+        return fail_at(c, "cost", "must be from 0 to 2^53 micro-units");
+    if (defaults->hold_us < RATION_UNSET ||
+        (defaults->hold_us > RATION_TIME_MAX_US && defaults->hold_us != RATION_FOREVER_US))
+        return fail_at(c, "hold", "must be from 0 to 2^53 microseconds");
+    if ((unsigned)defaults->priority > RATION_PRIORITY_LOW)
+        return fail_at(c, "priority", "there is no such priority");
+    return RATION_OK;
+}
+
 static int templates_init(compiler *c, rn_provider *provider)
 {
     const size_t used = c->path.used;
@@ -214,6 +250,11 @@ static int templates_init(compiler *c, rn_provider *provider)
             return fail_at(c, "path", "not a path template: it begins with / and a variable is a whole {segment}");
         if (err != RATION_OK)
             return err;
+
+        const int checked = defaults_check(c, &provider->rule.endpoints[i].defaults);
+
+        if (checked != RATION_OK)
+            return checked;
         path_cut(c, used);
     }
     return RATION_OK;
@@ -229,9 +270,13 @@ static int provider_init(compiler *c, const ration_provider_rule *rule, size_t i
         return fail_at(c, "name", "a provider needs a name");
     if (rn_book_provider(book, ration_text_of(rule->name)) != NULL)
         return fail_at(c, "name", "another provider has that name");
+    if ((unsigned)rule->errors.penalize > RATION_PENALIZE_ALL)
+        return fail_at(c, "errors.rateLimited.penalize", "there is no such value");
 
-    int err = rn_copy_provider(&book->arena, rule, &provider->rule);
+    int err = defaults_check(c, &rule->defaults);
 
+    if (err == RATION_OK)
+        err = rn_copy_provider(&book->arena, rule, &provider->rule);
     if (err != RATION_OK)
         return err;
     provider->index = (uint32_t)index;
@@ -326,7 +371,7 @@ static int account_init(compiler *c, const ration_account_rule *rule, size_t ind
     account->target = ration_text_of(rn_arena_strdup(&book->arena, rule->target));
     account->credential = ration_text_of(rn_arena_strdup(&book->arena, rule->credential_key));
     account->share = rule->share;
-    rn_alarm_init(&account->penalty_timer, RN_ALARM_PENALTY);
+    rn_alarm_init(&account->penalty_timer, RN_ALARM_ACCOUNT);
     if (account->name.data == NULL || (rule->target != NULL && account->target.data == NULL) ||
         (rule->credential_key != NULL && account->credential.data == NULL))
         return RATION_ERR_NOMEM;
@@ -385,6 +430,8 @@ static int settings_init(compiler *c, const ration_rules *rules)
         return fail_at(c, "settings.budget.retryReserve", "must be from 0 to 1");
     if (rules->max_waiters < 0 || rules->max_waiters_per_tenant < 0)
         return fail_at(c, "settings.queue.maxWaiters", "must not be negative");
+    if ((unsigned)rules->queue_order > RATION_QUEUE_FIFO)
+        return fail_at(c, "settings.queue.order", "there is no such order");
     if (rules->max_leases < 0 || rules->max_leases > UINT32_MAX)
         return fail_at(c, "maxLeases", "out of range");
 
@@ -401,6 +448,10 @@ static int settings_init(compiler *c, const ration_rules *rules)
 static int compile(compiler *c, const ration_rules *rules)
 {
     rn_book *book = c->book;
+
+    if (!rn_rules_have_lists(rules))
+        return RATION_ERR_INVALID;
+
     int err = settings_init(c, rules);
 
     if (err == RATION_OK)

@@ -44,6 +44,51 @@ static int copy_ints(rn_arena *arena, const int **list, size_t count)
     return RATION_OK;
 }
 
+static bool has_list(const void *list, size_t count)
+{
+    return list != NULL || count == 0;
+}
+
+static bool limits_have_lists(const ration_limit_rule *limits, size_t count)
+{
+    if (!has_list(limits, count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!has_list(limits[i].scope, limits[i].scope_count) ||
+            !has_list(limits[i].endpoints, limits[i].endpoint_count) ||
+            !has_list(limits[i].methods, limits[i].method_count))
+            return false;
+    }
+    return true;
+}
+
+static bool provider_has_lists(const ration_provider_rule *p)
+{
+    return has_list(p->endpoints, p->endpoint_count) &&
+           has_list(p->errors.rate_limited, p->errors.rate_limited_count) &&
+           has_list(p->errors.transient, p->errors.transient_count) && limits_have_lists(p->limits, p->limit_count);
+}
+
+bool rn_rules_have_lists(const ration_rules *rules)
+{
+    if (!has_list(rules->tenants, rules->tenant_count) || !has_list(rules->providers, rules->provider_count) ||
+        !has_list(rules->accounts, rules->account_count) || !has_list(rules->zones, rules->zone_count))
+        return false;
+    for (size_t i = 0; i < rules->zone_count; i++) {
+        if (!has_list(rules->zones[i].data, rules->zones[i].size))
+            return false;
+    }
+    for (size_t i = 0; i < rules->provider_count; i++) {
+        if (!provider_has_lists(&rules->providers[i]))
+            return false;
+    }
+    for (size_t i = 0; i < rules->account_count; i++) {
+        if (!limits_have_lists(rules->accounts[i].limits, rules->accounts[i].limit_count))
+            return false;
+    }
+    return true;
+}
+
 int rn_copy_limit(rn_arena *arena, const ration_limit_rule *from, ration_limit_rule *to)
 {
     *to = *from;

@@ -22,6 +22,12 @@ static bool time_is_valid(ration_time t)
     return t.us >= -RATION_TIME_MAX_US && t.us <= RATION_TIME_MAX_US;
 }
 
+/* Instants are capped where a double still holds them exactly. */
+static ration_time time_after(ration_time t, int64_t us)
+{
+    return rn_time_min(rn_time_add(t, us), ration_time_of(RATION_TIME_MAX_US));
+}
+
 /* ---- life ---- */
 
 static int engine_init(ration_engine *engine, const ration_engine_options *options, ration_time now,
@@ -39,6 +45,7 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     rn_heap_init(&engine->look, mem, rn_look_less);
     rn_heap_init(&engine->doomed, mem, rn_look_less);
     TAILQ_INIT(&engine->dirty);
+    TAILQ_INIT(&engine->shrunk);
     engine->timers_needed = engine->book.account_count;
     return rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
 }
@@ -181,7 +188,7 @@ static void lease_take(ration_engine *engine, rn_lease *lease)
 
     lease->state = RN_LEASE_HELD;
     lease->since = engine->now;
-    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : rn_time_add(engine->now, lease->hold_us).us;
+    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : time_after(engine->now, lease->hold_us).us;
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
         rn_counter *counter = place->counter;
@@ -202,7 +209,7 @@ static void lease_take(ration_engine *engine, rn_lease *lease)
     }
     rn_alarm_init(&lease->timer, RN_ALARM_TTL);
     if (lease->ttl_us != RATION_UNSET)
-        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, time_after(engine->now, lease->ttl_us));
     engine->totals.held++;
     engine->totals.granted++;
 }
@@ -235,31 +242,6 @@ static rn_lease *lease_of_timer(rn_alarm *timer)
     return (rn_lease *)(void *)((char *)timer - offsetof(rn_lease, timer));
 }
 
-static void deadline_pass(ration_engine *engine, rn_lease *lease)
-{
-    rn_finding finding;
-
-    rn_examine(engine, lease, RN_STAGE_DEADLINE, &finding);
-    rn_refuse_waiter(engine, lease, &finding);
-}
-
-static void penalty_end(ration_engine *engine, rn_alarm *timer)
-{
-    const rn_account *accounts = engine->book.accounts;
-    const rn_account *account =
-        (const rn_account *)(const void *)((const char *)timer - offsetof(rn_account, penalty_timer));
-
-    rn_alarm_disarm(&engine->timers, timer);
-    if (account >= accounts && account < accounts + engine->book.account_count) {
-        rn_wake_parked(engine, account->provider);
-        return;
-    }
-
-    rn_counter *counter = (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, penalty_timer));
-
-    rn_mark(engine, counter, false);
-}
-
 /* One due timer that is not a deadline. */
 static void timer_fire(ration_engine *engine, rn_alarm *timer)
 {
@@ -269,13 +251,50 @@ static void timer_fire(ration_engine *engine, rn_alarm *timer)
         break;
     case RN_ALARM_WAKE:
         rn_alarm_disarm(&engine->timers, timer);
-        rn_mark(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, wake)), false);
+        rn_mark(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, wake)), true);
         break;
     case RN_ALARM_PENALTY:
-        penalty_end(engine, timer);
+        rn_alarm_disarm(&engine->timers, timer);
+        rn_penalty_over(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, penalty_timer)));
+        break;
+    case RN_ALARM_ACCOUNT:
+        rn_alarm_disarm(&engine->timers, timer);
+        rn_account_penalty_over(engine, (rn_account *)(void *)((char *)timer - offsetof(rn_account, penalty_timer)));
         break;
     case RN_ALARM_DEADLINE:
         break;
+    }
+}
+
+static rn_alarm *due_timer(const ration_engine *engine)
+{
+    rn_alarm *timer = rn_alarms_first(&engine->timers);
+
+    return timer != NULL && timer->at.us <= engine->now.us ? timer : NULL;
+}
+
+/*
+ * All deadlines of one instant. Each waiter says what it is short of while the others are still there: nobody gains by
+ * one of them, so the last is not told that it was short of nothing.
+ */
+static void deadlines_pass(ration_engine *engine)
+{
+    struct rn_lease_free_list leaving = SLIST_HEAD_INITIALIZER(leaving);
+    rn_alarm *timer;
+    rn_lease *lease;
+
+    while ((timer = due_timer(engine)) != NULL && timer->kind == RN_ALARM_DEADLINE) {
+        rn_finding finding;
+
+        lease = lease_of_timer(timer);
+        rn_alarm_disarm(&engine->timers, timer);
+        rn_examine(engine, lease, RN_STAGE_DEADLINE, &finding);
+        rn_waiter_refuse(engine, lease, &finding);
+        SLIST_INSERT_HEAD(&leaving, lease, in_free);
+    }
+    while ((lease = SLIST_FIRST(&leaving)) != NULL) {
+        SLIST_REMOVE_HEAD(&leaving, in_free);
+        rn_waiter_drop(engine, lease);
     }
 }
 
@@ -284,14 +303,10 @@ static void instant_pass(ration_engine *engine)
 {
     rn_alarm *timer;
 
-    while ((timer = rn_alarms_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
-           timer->kind != RN_ALARM_DEADLINE)
+    while ((timer = due_timer(engine)) != NULL && timer->kind != RN_ALARM_DEADLINE)
         timer_fire(engine, timer);
     rn_pump(engine);
-
-    while ((timer = rn_alarms_first(&engine->timers)) != NULL && timer->at.us <= engine->now.us &&
-           timer->kind == RN_ALARM_DEADLINE)
-        deadline_pass(engine, lease_of_timer(timer));
+    deadlines_pass(engine);
     rn_pump(engine);
 }
 
@@ -395,7 +410,7 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     lease->hold_us = hold_of(request, route);
     lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     lease->since = engine->now;
-    lease->deadline = rn_time_min(rn_time_add(engine->now, request->wait_us), ration_time_of(RATION_TIME_MAX_US));
+    lease->deadline = time_after(engine->now, request->wait_us);
     lease->rank.priority = priority_or_default(request->priority, route);
     lease->rank.tag = rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost,
                                    rn_book_weight(&engine->book, route->tenant));
@@ -414,6 +429,11 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     }
 }
 
+size_t rn_events_owed(const ration_engine *engine)
+{
+    return (size_t)engine->leases.used + (size_t)engine->totals.waiting;
+}
+
 static int submit_reserve(ration_engine *engine, const rn_route *route)
 {
     int err = rn_leases_reserve(&engine->leases, route->count);
@@ -421,7 +441,7 @@ static int submit_reserve(ration_engine *engine, const rn_route *route)
     if (err == RATION_OK)
         err = rn_alarms_reserve(&engine->timers, engine->timers_needed + 1);
     if (err == RATION_OK)
-        err = rn_events_reserve(&engine->events, engine->events.count + engine->leases.used + 2);
+        err = rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 2);
     return err;
 }
 
@@ -644,7 +664,7 @@ int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease han
     if (lease == NULL)
         return call_end(engine, &call, RATION_ERR_UNKNOWN);
     if (lease->ttl_us != RATION_UNSET)
-        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_add(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, time_after(engine->now, lease->ttl_us));
     return call_end(engine, &call, RATION_OK);
 }
 
@@ -658,8 +678,7 @@ int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease ha
 
     if (lease == NULL)
         return call_end(engine, &call, RATION_ERR_UNKNOWN);
-    rn_unwait(engine, lease, false);
-    rn_lease_drop(engine, lease);
+    rn_waiter_drop(engine, lease);
     engine->totals.cancelled++;
     return call_end(engine, &call, RATION_OK);
 }

@@ -18,10 +18,11 @@ struct ration_engine {
     rn_routes routes;
     rn_leases leases;
     rn_events events;
-    rn_heap look;                 /* waiters that may have become able to go or to grow */
-    rn_heap doomed;               /* waiters that must be refused */
-    struct rn_counter_list dirty; /* counters to look at again before the call ends */
-    ration_time now;              /* the newest instant seen */
+    rn_heap look;                  /* waiters that may have become able to go or to grow */
+    rn_heap doomed;                /* waiters that must be refused */
+    struct rn_counter_list dirty;  /* counters that changed in this call */
+    struct rn_counter_list shrunk; /* those of them where less may be there */
+    ration_time now;               /* the newest instant seen */
     uint64_t serial;
     uint64_t grants;
     uint64_t held;
@@ -53,6 +54,8 @@ rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place);
 void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out);
 /* Count at each shadow limit that would have bound. 1 if there is one, else 0. */
 uint64_t rn_note_shadows(const ration_engine *engine, const rn_lease *lease);
+/* Is there now what refuses a waiter whatever comes, or comes too late for it? */
+bool rn_must_refuse(const ration_engine *engine, const rn_lease *lease);
 /* Could it take from this counter now: units there, and nobody ahead who keeps a place? */
 bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const rn_place *place);
 /* Does a penalty hold it back now? */
@@ -62,21 +65,24 @@ bool rn_place_binds(const rn_place *place);
 
 /* ---- pump.c: waiters ---- */
 
-/* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, or a penalty
- * came. */
+/* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, the time of its
+ * next change moved, or a penalty came. */
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk);
+/* A penalty is over: those who waited for that alone may go. */
+void rn_penalty_over(ration_engine *engine, rn_counter *counter);
+void rn_account_penalty_over(ration_engine *engine, rn_account *account);
 /* Look at every waiter that may have become able to go, refuse those who no longer can, until nothing changes. */
 void rn_pump(ration_engine *engine);
-/* Those who wait under a penalty of the provider may go. */
-void rn_wake_parked(ration_engine *engine, rn_provider *provider);
 /* A penalty of the account came: refuse those for whom it is too long. */
 void rn_account_penalized(ration_engine *engine, rn_account *account);
 /* Let a new request wait. RATION_ERR_NOMEM: nothing changed. */
 int rn_wait(ration_engine *engine, rn_lease *lease);
 /* Take it out of the queue and all lists; `granted` says why. */
 void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted);
-/* Refuse a waiter, with an event. */
-void rn_refuse_waiter(ration_engine *engine, rn_lease *lease, const rn_finding *finding);
+/* Tell a waiter that it is refused. It keeps its places until `rn_waiter_drop`. */
+void rn_waiter_refuse(ration_engine *engine, const rn_lease *lease, const rn_finding *finding);
+/* A waiter leaves with nothing; its handle dies. */
+void rn_waiter_drop(ration_engine *engine, rn_lease *lease);
 
 /* ---- report.c ---- */
 
@@ -89,6 +95,9 @@ void rn_lease_end(ration_engine *engine, rn_lease *lease);  /* holds go back, th
 void rn_lease_drop(ration_engine *engine, rn_lease *lease); /* the handle dies; nothing is held */
 void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out);
 void rn_event_emit(ration_engine *engine, const ration_event *event, rn_counter *pin);
+/* Events that the requests now alive may still cause by themselves: a waiter is granted and then lost, a lease is
+ * lost. */
+size_t rn_events_owed(const ration_engine *engine);
 
 /* ---- feedback.c ---- */
 

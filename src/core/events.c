@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A ring that only grows. Each request that lives may cause one more event, so room is made when a request comes in and
- * never when an event happens: an event cannot be lost for want of memory.
+ * A ring that only grows. A request may cause two events by itself (granted, then lost), so room for both is made when it
+ * comes in and never when they happen: such an event cannot be lost for want of memory.
  */
 
 #include "core/events.h"
@@ -43,11 +43,6 @@ int rn_events_reserve(rn_events *events, size_t count)
     events->capacity = capacity;
     events->first = 0;
     return RATION_OK;
-}
-
-bool rn_events_have_room(const rn_events *events, size_t spare)
-{
-    return events->capacity - events->count > spare;
 }
 
 void rn_events_push(rn_events *events, const ration_event *event, rn_counter *pin)

@@ -25,7 +25,6 @@ void rn_events_init(rn_events *events, const ration_allocator *mem);
 void rn_events_fini(rn_events *events);
 /* Room for `count` events in all, so that as many pushes cannot fail. */
 int rn_events_reserve(rn_events *events, size_t count);
-bool rn_events_have_room(const rn_events *events, size_t spare);
 void rn_events_push(rn_events *events, const ration_event *event, rn_counter *pin);
 bool rn_events_take(rn_events *events, ration_event *out);
 

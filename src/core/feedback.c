@@ -48,8 +48,11 @@ static bool was_predicted(const ration_engine *engine, const rn_lease *lease)
         return true;
     for (size_t i = 0; i < lease->place_count; i++) {
         const rn_place *place = &lease->places[i];
-        const rn_ask ask = {.charge = place->charge, .deadline = engine->now, .retry = lease->retry};
+        rn_ask ask = rn_ask_of(lease, place);
         rn_verdict verdict;
+
+        ask.deadline = engine->now;
+        ask.may_wait = false;
 
         place->counter->limit->kind->check(place->counter, engine->now, &ask, &verdict);
         if (rn_place_binds(place) && verdict.fit != RN_FIT_NOW)
@@ -73,9 +76,9 @@ static void penalty_report(ration_engine *engine, const rn_lease *lease, const r
         event.decision.limit = counter->limit->rule->name;
         event.decision.key = counter->key;
     }
-    /* The room that is left belongs to requests that live; this event can be done without. */
+    /* Of all events this one alone may be lost for want of memory. */
     if (penalty->until.us - engine->now.us > LONG_PENALTY_US &&
-        rn_events_have_room(&engine->events, engine->leases.used + 1))
+        rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
         rn_event_emit(engine, &event, counter);
 }
 

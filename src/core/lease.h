@@ -17,7 +17,7 @@ typedef enum rn_lease_state {
 /* A request's spot at one counter: a place in the queue while it waits, a hold while it is granted. */
 typedef struct rn_place {
     rn_heap_node node;           /* in counter->places while it keeps its place there (its short set) */
-    TAILQ_ENTRY(rn_place) watch; /* in counter->watchers while it waits */
+    TAILQ_ENTRY(rn_place) watch; /* in counter->watchers or counter->parked while it waits */
     struct rn_lease *lease;
     rn_counter *counter;
     int64_t charge;
@@ -47,8 +47,8 @@ typedef struct rn_lease {
     rn_heap_node look; /* in the engine's heap of waiters to look at */
     TAILQ_ENTRY(rn_lease) in_line;
     TAILQ_ENTRY(rn_lease) in_parked;
-    SLIST_ENTRY(rn_lease) in_free;
-    rn_place *places; /* one per counter of the route; memory kept for the next life */
+    SLIST_ENTRY(rn_lease) in_free; /* or among those whose deadline is this instant */
+    rn_place *places;              /* one per counter of the route; memory kept for the next life */
     size_t place_count;
     size_t place_capacity;
 } rn_lease;

@@ -119,16 +119,17 @@ struct rn_counter {
     TAILQ_HEAD(, rn_route_link) routes; /* that lead here */
     rn_penalty penalty;
     rn_alarm penalty_timer;
-    rn_heap places;                  /* of waiters that have it in their short set, in waiting order */
-    TAILQ_HEAD(, rn_place) watchers; /* of all waiters that need it */
-    size_t watcher_count;
-    uint32_t parked;   /* waiters among them that could take everything while a penalty runs */
-    uint64_t shadowed; /* see ration_counter_report */
-    uint32_t pins;     /* events not yet taken that name its key */
-    rn_alarm wake;     /* when the first in `places` can take by time alone */
+    rn_heap places;                               /* of waiters that have it in their short set, in waiting order */
+    TAILQ_HEAD(rn_place_list, rn_place) watchers; /* of all waiters that need it, but for the parked ones */
+    struct rn_place_list parked;                  /* of those that could take everything while a penalty runs */
+    size_t watcher_count;                         /* in both lists */
+    uint64_t shadowed;                            /* see ration_counter_report */
+    uint32_t pins;                                /* events not yet taken that name its key */
+    rn_alarm wake;                                /* when the first in `places` can take by time alone */
     TAILQ_ENTRY(rn_counter) in_dirty;
+    TAILQ_ENTRY(rn_counter) in_shrunk;
     bool dirty;
-    bool shrunk;                    /* less is there than when its waiters were last looked at */
+    bool shrunk;                    /* less may be there than when its waiters were last looked at */
     int64_t watch_charge_max;       /* bound over watchers: the largest charge */
     ration_time watch_deadline_min; /* bound over watchers: the nearest deadline */
     size_t name_size;

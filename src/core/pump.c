@@ -10,7 +10,8 @@
  * request), not O(waiters).
  *
  * A waiter that could take everything while a penalty runs is `parked`: it may be first nowhere, so it is looked at
- * when the penalty ends, and when a counter that it needs runs short (then its short set grows).
+ * when the penalty ends, and when a counter that it needs runs short (then its short set grows). To look at one is to
+ * take it out of the lists of the parked first; so however often these are gone through, each is found there once.
  *
  * Those to be refused are found by walking a counter's watchers, but only when the bounds kept over them (largest
  * charge, nearest deadline) say that there may be one.
@@ -44,8 +45,12 @@ static void park(rn_lease *lease)
         return;
     lease->parked = true;
     TAILQ_INSERT_TAIL(&lease->route->provider->queue.parked, lease, in_parked);
-    for (size_t i = 0; i < lease->place_count; i++)
-        lease->places[i].counter->parked++;
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+
+        TAILQ_REMOVE(&place->counter->watchers, place, watch);
+        TAILQ_INSERT_TAIL(&place->counter->parked, place, watch);
+    }
 }
 
 static void unpark(rn_lease *lease)
@@ -54,42 +59,60 @@ static void unpark(rn_lease *lease)
         return;
     lease->parked = false;
     TAILQ_REMOVE(&lease->route->provider->queue.parked, lease, in_parked);
-    for (size_t i = 0; i < lease->place_count; i++)
-        lease->places[i].counter->parked--;
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+
+        TAILQ_REMOVE(&place->counter->parked, place, watch);
+        TAILQ_INSERT_TAIL(&place->counter->watchers, place, watch);
+    }
 }
 
-void rn_wake_parked(ration_engine *engine, rn_provider *provider)
+/* Look at every parked waiter that needs the counter. */
+static void counter_rouse(ration_engine *engine, rn_counter *counter)
 {
+    rn_place *place;
+
+    while ((place = TAILQ_FIRST(&counter->parked)) != NULL) {
+        unpark(place->lease);
+        look_push(engine, place->lease);
+    }
+}
+
+void rn_penalty_over(ration_engine *engine, rn_counter *counter)
+{
+    counter_rouse(engine, counter);
+    rn_mark(engine, counter, false);
+}
+
+void rn_account_penalty_over(ration_engine *engine, rn_account *account)
+{
+    struct rn_lease_list *parked = &account->provider->queue.parked;
     rn_lease *lease;
 
-    TAILQ_FOREACH (lease, &provider->queue.parked, in_parked)
+    while ((lease = TAILQ_FIRST(parked)) != NULL) {
+        unpark(lease);
         look_push(engine, lease);
+    }
 }
 
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
 {
     rn_heap_node *top = rn_heap_top(&counter->places);
 
-    if (TAILQ_EMPTY(&counter->watchers)) {
-        if (top == NULL)
-            rn_alarm_disarm(&engine->timers, &counter->wake);
+    if (counter->watcher_count == 0) {
+        rn_alarm_disarm(&engine->timers, &counter->wake);
         return;
     }
-    counter->shrunk = counter->shrunk || shrunk;
     if (!counter->dirty) {
         counter->dirty = true;
         TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
     }
+    if (shrunk && !counter->shrunk) {
+        counter->shrunk = true;
+        TAILQ_INSERT_TAIL(&engine->shrunk, counter, in_shrunk);
+    }
     if (top != NULL)
         look_push(engine, ((rn_place *)(void *)top)->lease);
-    if (counter->parked > 0) {
-        rn_place *place;
-
-        TAILQ_FOREACH (place, &counter->watchers, watch) {
-            if (place->lease->parked)
-                look_push(engine, place->lease);
-        }
-    }
 }
 
 /* It keeps its place on the counter from now on: those behind it who need the counter must know. */
@@ -100,7 +123,8 @@ static void place_keep(ration_engine *engine, rn_place *place)
 
     assert(err == RATION_OK);
     (void)err;
-    if (counter->parked > 0 || rn_heap_top(&counter->places) == &place->node)
+    counter_rouse(engine, counter);
+    if (rn_heap_top(&counter->places) == &place->node)
         rn_mark(engine, counter, false);
 }
 
@@ -193,7 +217,13 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
     }
 }
 
-void rn_refuse_waiter(ration_engine *engine, rn_lease *lease, const rn_finding *finding)
+void rn_waiter_drop(ration_engine *engine, rn_lease *lease)
+{
+    rn_unwait(engine, lease, false);
+    rn_lease_drop(engine, lease);
+}
+
+void rn_waiter_refuse(ration_engine *engine, const rn_lease *lease, const rn_finding *finding)
 {
     ration_event event = {
         .type = RATION_EVENT_REFUSED,
@@ -209,20 +239,13 @@ void rn_refuse_waiter(ration_engine *engine, rn_lease *lease, const rn_finding *
     engine->totals.refused++;
     engine->totals.refusals[finding->reason]++;
     rn_event_emit(engine, &event, finding->counter);
-    rn_unwait(engine, lease, false);
-    rn_lease_drop(engine, lease);
 }
 
 /* ---- refusing those for whom it has become true ---- */
 
 static void doom_if_true(ration_engine *engine, rn_lease *lease)
 {
-    rn_finding finding;
-
-    if (lease->doomed)
-        return;
-    rn_examine(engine, lease, RN_STAGE_WAITING, &finding);
-    if (!finding.refuses)
+    if (lease->doomed || !rn_must_refuse(engine, lease))
         return;
     lease->doomed = true;
     rn_heap_remove(&engine->look, &lease->look);
@@ -233,8 +256,27 @@ static void doom_if_true(ration_engine *engine, rn_lease *lease)
     (void)err;
 }
 
-/* May there be a watcher that must be refused? Asked for the largest charge and the nearest deadline. */
-static bool counter_may_doom(const ration_engine *engine, rn_counter *counter)
+static void places_doom(ration_engine *engine, rn_counter *counter, const struct rn_place_list *places)
+{
+    rn_place *place;
+
+    TAILQ_FOREACH (place, places, watch) {
+        counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
+        counter->watch_deadline_min = rn_time_min(counter->watch_deadline_min, place->lease->deadline);
+        doom_if_true(engine, place->lease);
+    }
+}
+
+static void counter_doom(ration_engine *engine, rn_counter *counter)
+{
+    counter->watch_charge_max = 0;
+    counter->watch_deadline_min.us = RATION_NEVER_US;
+    places_doom(engine, counter, &counter->watchers);
+    places_doom(engine, counter, &counter->parked);
+}
+
+/* Less may be there. Asked for the largest charge and the nearest deadline: if that is still fine, all are. */
+static void counter_shrunk(ration_engine *engine, rn_counter *counter)
 {
     const rn_kind *kind = counter->limit->kind;
     const rn_ask ask = {
@@ -244,26 +286,18 @@ static bool counter_may_doom(const ration_engine *engine, rn_counter *counter)
     };
     rn_verdict verdict;
 
-    if (TAILQ_EMPTY(&counter->watchers) || counter->limit->rule->enforce != RATION_ENFORCE_ON)
-        return false;
-    if (rn_penalty_runs(&counter->penalty, engine->now) && rn_time_before(ask.deadline, counter->penalty.until))
-        return true;
+    if (counter->watcher_count == 0 || counter->limit->rule->enforce != RATION_ENFORCE_ON)
+        return;
     kind->check(counter, engine->now, &ask, &verdict);
-    return verdict.fit == RN_FIT_REFUSED ||
-           (kind->timed && verdict.fit == RN_FIT_SHORT && rn_time_before(ask.deadline, verdict.at));
-}
 
-static void counter_doom(ration_engine *engine, rn_counter *counter)
-{
-    rn_place *place;
+    const bool late = kind->timed && verdict.fit == RN_FIT_SHORT && rn_time_before(ask.deadline, verdict.at);
+    const bool paused =
+        rn_penalty_runs(&counter->penalty, engine->now) && rn_time_before(ask.deadline, counter->penalty.until);
 
-    counter->watch_charge_max = 0;
-    counter->watch_deadline_min.us = RATION_NEVER_US;
-    TAILQ_FOREACH (place, &counter->watchers, watch) {
-        counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
-        counter->watch_deadline_min = rn_time_min(counter->watch_deadline_min, place->lease->deadline);
-        doom_if_true(engine, place->lease);
-    }
+    if (verdict.fit == RN_FIT_REFUSED || late || paused)
+        counter_doom(engine, counter);
+    if (verdict.fit != RN_FIT_NOW)
+        counter_rouse(engine, counter);
 }
 
 static void refuse_doomed(ration_engine *engine)
@@ -271,18 +305,17 @@ static void refuse_doomed(ration_engine *engine)
     rn_counter *counter;
     rn_lease *lease;
 
-    TAILQ_FOREACH (counter, &engine->dirty, in_dirty) {
-        if (!counter->shrunk)
-            continue;
+    while ((counter = TAILQ_FIRST(&engine->shrunk)) != NULL) {
+        TAILQ_REMOVE(&engine->shrunk, counter, in_shrunk);
         counter->shrunk = false;
-        if (counter_may_doom(engine, counter))
-            counter_doom(engine, counter);
+        counter_shrunk(engine, counter);
     }
     while ((lease = lease_of_look(rn_heap_pop(&engine->doomed))) != NULL) {
         rn_finding finding;
 
         rn_examine(engine, lease, RN_STAGE_WAITING, &finding);
-        rn_refuse_waiter(engine, lease, &finding);
+        rn_waiter_refuse(engine, lease, &finding);
+        rn_waiter_drop(engine, lease);
     }
 }
 

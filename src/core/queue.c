@@ -8,8 +8,8 @@
  * tag of a tenant is the largest of those granted or still waiting, so one that was refused or gave up does not count.
  * Tags saturate, then age decides.
  *
- * When nobody of a priority waits, no tenant's last tag is above V: forgetting V and all tags together changes no later
- * order. That is what keeps the tags small and the tenants few.
+ * A tag granted is never above V, so max(V, last tag) asks only for those who still wait: a tenant that does not wait is
+ * forgotten. When nobody of a priority waits, V is forgotten too, which changes no later order and keeps the tags small.
  *
  * Invariant: the waiters of one tenant and priority are in order of arrival, hence of growing tags.
  */
@@ -41,18 +41,10 @@ void rn_queue_init(rn_queue *queue, const ration_allocator *mem, bool fifo)
     TAILQ_INIT(&queue->parked);
 }
 
-/* Nobody of the priority waits: forget V, the tags, and the tenants that were known by them. */
-static void rank_queue_forget(rn_queue *queue, rn_rank_queue *of)
+static void line_drop(rn_queue *queue, rn_rank_queue *of, rn_line *line)
 {
-    rn_map_node *node;
-
-    of->virtual_time = 0;
-    while ((node = rn_map_first(&of->lines)) != NULL) {
-        rn_line *line = (rn_line *)(void *)node;
-
-        rn_map_remove(&of->lines, node);
-        SLIST_INSERT_HEAD(&queue->spare, line, next_spare);
-    }
+    rn_map_remove(&of->lines, &line->node);
+    SLIST_INSERT_HEAD(&queue->spare, line, next_spare);
 }
 
 void rn_queue_fini(rn_queue *queue)
@@ -60,7 +52,10 @@ void rn_queue_fini(rn_queue *queue)
     rn_line *line;
 
     for (size_t i = 0; i < RN_PRIORITIES; i++) {
-        rank_queue_forget(queue, &queue->of[i]);
+        rn_map_node *node;
+
+        while ((node = rn_map_first(&queue->of[i].lines)) != NULL)
+            line_drop(queue, &queue->of[i], (rn_line *)(void *)node);
         rn_map_fini(&queue->of[i].lines);
     }
     while ((line = SLIST_FIRST(&queue->spare)) != NULL) {
@@ -80,17 +75,11 @@ uint64_t rn_queue_tag(const rn_queue *queue, ration_text tenant, ration_priority
         return 0;
 
     const rn_rank_queue *of = &queue->of[priority];
-    const rn_line *line = line_find(of, tenant);
+    const rn_line *line = of->count > 0 ? line_find(of, tenant) : NULL;
     uint64_t last = of->virtual_time;
 
-    if (line != NULL) {
-        const rn_lease *youngest = TAILQ_LAST(&line->waiting, rn_lease_list);
-
-        if (line->granted > last)
-            last = line->granted;
-        if (youngest != NULL && youngest->rank.tag > last)
-            last = youngest->rank.tag;
-    }
+    if (line != NULL && TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag > last)
+        last = TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag;
 
     const uint64_t step = (uint64_t)rn_div_ceil(cost, weight);
 
@@ -176,10 +165,10 @@ void rn_queue_leave(rn_queue *queue, rn_lease *lease, bool granted)
     of->count--;
     queue->count--;
 
-    if (granted && lease->rank.tag > line->granted)
-        line->granted = lease->rank.tag;
+    if (line->count == 0)
+        line_drop(queue, of, line);
     if (granted && lease->rank.tag > of->virtual_time)
         of->virtual_time = lease->rank.tag;
     if (of->count == 0)
-        rank_queue_forget(queue, of);
+        of->virtual_time = 0;
 }

@@ -24,10 +24,9 @@ typedef struct rn_rank {
 
 bool rn_rank_before(const rn_rank *a, const rn_rank *b);
 
-/* A tenant of one priority that waits, or has waited since that priority's queue was last empty. */
+/* A tenant of one priority while it waits. */
 typedef struct rn_line {
     rn_map_node node;
-    uint64_t granted;             /* the largest tag granted */
     struct rn_lease_list waiting; /* in order of arrival, so by growing tag */
     int64_t count;
     SLIST_ENTRY(rn_line) next_spare;

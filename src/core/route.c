@@ -249,7 +249,7 @@ static bool counter_is_idle(rn_counter *counter, ration_time now)
 {
     const rn_route_link *link;
 
-    if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || !TAILQ_EMPTY(&counter->watchers) ||
+    if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || counter->watcher_count > 0 ||
         rn_penalty_runs(&counter->penalty, now) || counter->dirty)
         return false;
     TAILQ_FOREACH (link, &counter->routes, next) {
@@ -295,6 +295,7 @@ static void counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *li
     counter->watch_deadline_min.us = RATION_NEVER_US;
     TAILQ_INIT(&counter->holds);
     TAILQ_INIT(&counter->watchers);
+    TAILQ_INIT(&counter->parked);
     TAILQ_INIT(&counter->routes);
     rn_heap_init(&counter->places, routes->mem, rn_place_less);
     rn_alarm_init(&counter->wake, RN_ALARM_WAKE);
