@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/check.h"
+
+#include <ration/engine.h>
+
+#include "base/units.h"
+
+#define UNIT RATION_UNIT
+#define NONE RATION_UNSET
+#define SECOND INT64_C(1000000)
+
+/* 2024-01-02T03:04:05Z */
+#define NOW (INT64_C(1704164645) * SECOND)
+
+static ration_decision refusal(ration_reason reason, int64_t retry_us, bool estimate, ration_facts facts)
+{
+    return (ration_decision){
+        .result = RATION_REFUSED,
+        .at = {NOW},
+        .reason = reason,
+        .retry_at = {retry_us == RATION_NEVER_US ? RATION_NEVER_US : NOW + retry_us},
+        .estimate = estimate,
+        .limit = "daily",
+        .key = ration_text_of("acme"),
+        .facts = facts,
+    };
+}
+
+static const char *explain(const ration_decision *d)
+{
+    static char text[512];
+
+    memset(text, '#', sizeof text);
+
+    const size_t length = ration_decision_explain(d, text, sizeof text);
+
+    CHECK_EQ(length, strlen(text));
+    return text;
+}
+
+static void every_reason_has_its_sentence(void **state)
+{
+    static const struct {
+        ration_reason reason;
+        int64_t retry_us;
+        bool estimate;
+        ration_facts facts;
+        const char *text;
+    } rows[] = {
+        {RATION_REASON_RATE_LIMITED,
+         100000,
+         false,
+         {UNIT, 0, 2 * UNIT, 0},
+         "The next token has not come yet in limit daily at acme: needs 1, 0 of 2 left. Try again in 100 ms, at "
+         "2024-01-02T03:04:05.1Z."},
+        {RATION_REASON_RATE_LIMITED,
+         333334,
+         true,
+         {UNIT, -UNIT / 2, 2 * UNIT, 3 * UNIT},
+         "The next token has not come yet in limit daily at acme: needs 1, -0.5 of 2 left, waiters ahead need 3. Try "
+         "again in about 333.334 ms, at 2024-01-02T03:04:05.333334Z."},
+        {RATION_REASON_CONCURRENCY_FULL,
+         RATION_NEVER_US,
+         false,
+         {2 * UNIT, UNIT, 5 * UNIT, 0},
+         "All slots are taken in limit daily at acme: needs 2, 1 of 5 left. When that changes is not known."},
+        {RATION_REASON_ADAPTIVE_FULL,
+         RATION_NEVER_US,
+         false,
+         {UNIT, 0, NONE, NONE},
+         "The adaptive limit is reached in limit daily at acme: needs 1, 0 left. When that changes is not known."},
+        {RATION_REASON_QUOTA_EXHAUSTED,
+         2 * SECOND,
+         false,
+         {UNIT, 0, 5000 * UNIT, 0},
+         "The quota is used up in limit daily at acme: needs 1, 0 of 5000 left. Try again in 2 s, at "
+         "2024-01-02T03:04:07Z."},
+        {RATION_REASON_PENALIZED,
+         0,
+         false,
+         {NONE, NONE, NONE, NONE},
+         "The provider asked to pause limit daily at acme. Try again in 0 s, at 2024-01-02T03:04:05Z."},
+        {RATION_REASON_CIRCUIT_OPEN,
+         SECOND,
+         false,
+         {NONE, NONE, NONE, NONE},
+         "The circuit is open for limit daily at acme. Try again in 1 s, at 2024-01-02T03:04:06Z."},
+        {RATION_REASON_GUARANTEE_ON_LOAN,
+         RATION_NEVER_US,
+         false,
+         {UNIT, NONE, NONE, NONE},
+         "The tenant's guarantee is on loan in limit daily at acme: needs 1. When that changes is not known."},
+        {RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON,
+         RATION_NEVER_US,
+         false,
+         {UNIT, NONE, NONE, NONE},
+         "The hold is longer than the reclaim horizon of limit daily at acme: needs 1. Waiting does not help."},
+        {RATION_REASON_NOTHING_TO_BORROW,
+         RATION_NEVER_US,
+         false,
+         {UNIT, NONE, NONE, NONE},
+         "Nothing is left to borrow in limit daily at acme: needs 1. When that changes is not known."},
+        {RATION_REASON_COST_EXCEEDS_LIMIT,
+         RATION_NEVER_US,
+         false,
+         {9 * UNIT, 5 * UNIT, 5 * UNIT, 0},
+         "The request can never fit into limit daily at acme: needs 9, 5 of 5 left. Waiting does not help."},
+        {RATION_REASON_DEADLINE,
+         SECOND,
+         false,
+         {UNIT, 0, 2 * UNIT, 0},
+         "The deadline came, or comes, before limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
+         "2024-01-02T03:04:06Z."},
+        {RATION_REASON_TOO_MANY_KEYS,
+         RATION_NEVER_US,
+         false,
+         {NONE, NONE, NONE, NONE},
+         "There is no room for another scope key in limit daily at acme. When that changes is not known."},
+        {RATION_REASON_UNKNOWN_TENANT, 0, false, {0}, "No limit knows this tenant; declare it, or leave it out."},
+        {RATION_REASON_UNKNOWN_CLASS, 0, false, {0}, "No limit knows this class; declare it, or leave it out."},
+        {RATION_REASON_UNKNOWN_ACCOUNT,
+         0,
+         false,
+         {0},
+         "There is no such account at this provider; see `accounts` in the configuration."},
+        {RATION_REASON_UNKNOWN_PROVIDER,
+         0,
+         false,
+         {0},
+         "There is no such provider; see `providers` in the configuration."},
+        {RATION_REASON_CANCELLED, 0, false, {0}, "The request was cancelled."},
+        {RATION_REASON_DRAINING, 0, false, {0}, "The process is stopping and takes no new requests."},
+        {RATION_REASON_QUEUE_FULL, 0, false, {0}, "Too many requests wait already; see `settings.queue`."},
+        {RATION_REASON_NOT_PERMITTED, 0, false, {0}, "The bearer may not ask for this."},
+        {RATION_REASON_STORE_UNAVAILABLE, 0, false, {0}, "The store that holds the shared state does not answer."},
+    };
+    bool covered[RATION_REASON_COUNT] = {false};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const ration_decision d = refusal(rows[i].reason, rows[i].retry_us, rows[i].estimate, rows[i].facts);
+
+        CHECK_ROW(ration_reason_name(rows[i].reason));
+        CHECK_STR(explain(&d), rows[i].text);
+        covered[rows[i].reason] = true;
+    }
+    CHECK_ROW(NULL);
+    for (int reason = RATION_REASON_NONE + 1; reason < RATION_REASON_COUNT; reason++)
+        CHECK(covered[reason]);
+}
+
+static void what_binds_may_have_no_limit_or_no_key(void **state)
+{
+    ration_decision d = refusal(RATION_REASON_PENALIZED, SECOND, false, (ration_facts){NONE, NONE, NONE, NONE});
+
+    (void)state;
+    d.key = (ration_text){NULL, 0};
+    CHECK_STR(explain(&d), "The provider asked to pause limit daily. Try again in 1 s, at 2024-01-02T03:04:06Z.");
+    d.limit = NULL;
+    CHECK_STR(explain(&d), "The provider asked to pause the account. Try again in 1 s, at 2024-01-02T03:04:06Z.");
+}
+
+static void a_time_that_has_passed_is_now(void **state)
+{
+    const ration_decision d = refusal(RATION_REASON_PENALIZED, -SECOND, false, (ration_facts){NONE, NONE, NONE, NONE});
+
+    (void)state;
+    CHECK_STR(explain(&d), "The provider asked to pause limit daily at acme. Try again in 0 s, at "
+                           "2024-01-02T03:04:04Z.");
+}
+
+static void only_refusals_are_explained(void **state)
+{
+    ration_decision d = refusal(RATION_REASON_PENALIZED, 0, false, (ration_facts){0});
+
+    (void)state;
+    d.result = RATION_GRANTED;
+    CHECK_STR(explain(&d), "");
+    d.result = RATION_QUEUED;
+    CHECK_STR(explain(&d), "");
+    d.result = RATION_REFUSED;
+    d.reason = RATION_REASON_NONE;
+    CHECK_STR(explain(&d), "");
+    d.reason = (ration_reason)99;
+    CHECK_STR(explain(&d), "");
+    CHECK_STR(explain(NULL), "");
+}
+
+static void buffers_of_any_size(void **state)
+{
+    const ration_decision d = refusal(RATION_REASON_RATE_LIMITED, 100000, true, (ration_facts){UNIT, 0, UNIT, UNIT});
+    char whole[512];
+    const size_t length = ration_decision_explain(&d, whole, sizeof whole);
+
+    (void)state;
+    CHECK_EQ(ration_decision_explain(&d, NULL, 0), 0);
+    for (size_t size = 0; size <= length + 2; size++) {
+        char buffer[512];
+
+        memset(buffer, '#', sizeof buffer);
+
+        const size_t written = ration_decision_explain(&d, buffer, size);
+
+        CHECK_EQ(buffer[size], '#'); /* nothing beyond */
+        CHECK_EQ(written, size == 0 ? 0 : (size <= length ? size - 1 : length));
+        if (size > 0) {
+            CHECK_EQ(buffer[written], '\0');
+            CHECK(memcmp(buffer, whole, written) == 0);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_reason_has_its_sentence), cmocka_unit_test(what_binds_may_have_no_limit_or_no_key),
+        cmocka_unit_test(a_time_that_has_passed_is_now), cmocka_unit_test(only_refusals_are_explained),
+        cmocka_unit_test(buffers_of_any_size),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
