@@ -6,9 +6,9 @@
  * memory comes from the map's own allocator, through the parameter that every function here calls `map`; a failure
  * leaves list and table as they were and the member outside.
  *
- * uthash frees its table with the last member. A map that goes to and fro between none and one would allocate each time,
- * on paths that must not; so a member that nobody sees, the anchor, comes before the first and stays until `fini`. Its
- * key is of a length that no other key has, so no search finds it.
+ * uthash frees its table with the last member. A map that goes to and fro between none and one would allocate each
+ * time, on paths that must not; so a member that nobody sees, the anchor, comes before the first and stays until `fini`.
+ * Its key is of a length that no other key has, so no search finds it.
  *
  * Invariants: `size` is the number of members without the anchor; `head` is NULL or the anchor.
  */

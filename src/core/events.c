@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A ring that only grows. A request may cause two events by itself (granted, then lost), so room for both is made when it
- * comes in and never when they happen: such an event cannot be lost for want of memory.
+ * A ring that only grows. A request may cause two events by itself (granted, then lost), so room for both is made when
+ * it comes in and never when they happen: such an event cannot be lost for want of memory.
  */
 
 #include "core/events.h"

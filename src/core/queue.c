@@ -8,8 +8,9 @@
  * tag of a tenant is the largest of those granted or still waiting, so one that was refused or gave up does not count.
  * Tags saturate, then age decides.
  *
- * A tag granted is never above V, so max(V, last tag) asks only for those who still wait: a tenant that does not wait is
- * forgotten. When nobody of a priority waits, V is forgotten too, which changes no later order and keeps the tags small.
+ * A tag granted is never above V, so max(V, last tag) asks only for those who still wait: a tenant that does not wait
+ * is forgotten. When nobody of a priority waits, V is forgotten too, which changes no later order and keeps the tags
+ * small.
  *
  * Invariant: the waiters of one tenant and priority are in order of arrival, hence of growing tags.
  */

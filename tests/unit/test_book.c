@@ -39,7 +39,7 @@ static void sample_init(sample *s)
                      .max = RATION_UNIT},
         .tenants = {{"a", 1}, {"b", 1000000}},
     };
-    tzif_write_rule(&s->zone, "XXX-3");
+    tzif_write_rule(&s->zone, "<+03>-3");
     s->zones[0] = (ration_zone_data){"Etc/Fixed", s->zone.bytes, s->zone.size};
     s->providers[0] = (ration_provider_rule){
         .name = "p", .limits = s->limits, .limit_count = 2, .endpoints = s->endpoints, .endpoint_count = 2};
@@ -118,77 +118,77 @@ SPOIL(order, s->rules.queue_order = (ration_queue_order)2)
 SPOIL(leases, s->rules.max_leases = -1)
 SPOIL(leases_above, s->rules.max_leases = INT64_C(1) << 32)
 
+static const struct {
+    void (*spoil)(sample *s);
+    const char *path;
+} faults[] = {
+    {no_provider_name, "providers[1].name"},
+    {empty_provider_name, "providers[1].name"},
+    {provider_twice, "providers[1].name"},
+    {provider_cost, "providers[0].cost"},
+    {provider_hold, "providers[0].hold"},
+    {provider_priority, "providers[1].priority"},
+    {penalize, "providers[0].errors.rateLimited.penalize"},
+    {endpoint_path, "providers[0].endpoints[1].path"},
+    {no_endpoint_path, "providers[0].endpoints[1].path"},
+    {endpoint_cost, "providers[0].endpoints[1].cost"},
+    {endpoint_hold, "providers[0].endpoints[0].hold"},
+    {endpoint_priority, "providers[0].endpoints[0].priority"},
+    {no_limit_name, "providers[0].limits[1].name"},
+    {empty_limit_name, "providers[0].limits[0].name"},
+    {limit_twice, "providers[0].limits[1].name"},
+    {no_kind, "providers[0].limits[0].kind"},
+    {strange_kind, "providers[0].limits[0].kind"},
+    {strange_counts, "providers[0].limits[1].counts"},
+    {strange_enforce, "providers[0].limits[1].enforce"},
+    {strange_auth, "providers[0].limits[1].appliesTo.authRequests"},
+    {strange_exhausted, "providers[0].limits[1].whenExhausted"},
+    {strange_reset, "providers[0].limits[1].sync.resetFormat"},
+    {max_keys, "providers[0].limits[1].maxKeys"},
+    {no_max, "providers[0].limits[1].max"},
+    {zone, "providers[0].limits[1].window.timezone"},
+    {scope, "providers[0].limits[0].scope.by[1]"},
+    {glob, "providers[0].limits[0].appliesTo.endpoints[1]"},
+    {no_account_name, "accounts[0].name"},
+    {account_twice, "accounts[1].name"},
+    {account_provider, "accounts[1].provider"},
+    {no_account_provider, "accounts[1].provider"},
+    {share_above_one, "accounts[1].budget.share"},
+    {share_negative, "accounts[1].budget.share"},
+    {share_denominator, "accounts[1].budget.share"},
+    {share_fine_grained, "accounts[1].budget.share"},
+    {override_unknown, "accounts[0].limits[0].name"},
+    {override_unnamed, "accounts[0].limits[0].name"},
+    {override_scope, "accounts[0].limits[0].scope"},
+    {override_max, "accounts[0].limits[0].max"},
+    {tenant_unnamed, "tenants[1].name"},
+    {tenant_twice, "tenants[1].name"},
+    {weight_none, "tenants[0].weight"},
+    {weight_above, "tenants[1].weight"},
+    {zone_unnamed, "zones[0]"},
+    {zone_bytes, "zones[0]"},
+    {instance, "instance"},
+    {reserve, "settings.budget.retryReserve"},
+    {waiters, "settings.queue.maxWaiters"},
+    {waiters_per_tenant, "settings.queue.maxWaiters"},
+    {order, "settings.queue.order"},
+    {leases, "maxLeases"},
+    {leases_above, "maxLeases"},
+};
+
 static void every_fault_has_its_path(void **state)
 {
-    static const struct {
-        void (*spoil)(sample *s);
-        const char *path;
-    } rows[] = {
-        {no_provider_name, "providers[1].name"},
-        {empty_provider_name, "providers[1].name"},
-        {provider_twice, "providers[1].name"},
-        {provider_cost, "providers[0].cost"},
-        {provider_hold, "providers[0].hold"},
-        {provider_priority, "providers[1].priority"},
-        {penalize, "providers[0].errors.rateLimited.penalize"},
-        {endpoint_path, "providers[0].endpoints[1].path"},
-        {no_endpoint_path, "providers[0].endpoints[1].path"},
-        {endpoint_cost, "providers[0].endpoints[1].cost"},
-        {endpoint_hold, "providers[0].endpoints[0].hold"},
-        {endpoint_priority, "providers[0].endpoints[0].priority"},
-        {no_limit_name, "providers[0].limits[1].name"},
-        {empty_limit_name, "providers[0].limits[0].name"},
-        {limit_twice, "providers[0].limits[1].name"},
-        {no_kind, "providers[0].limits[0].kind"},
-        {strange_kind, "providers[0].limits[0].kind"},
-        {strange_counts, "providers[0].limits[1].counts"},
-        {strange_enforce, "providers[0].limits[1].enforce"},
-        {strange_auth, "providers[0].limits[1].appliesTo.authRequests"},
-        {strange_exhausted, "providers[0].limits[1].whenExhausted"},
-        {strange_reset, "providers[0].limits[1].sync.resetFormat"},
-        {max_keys, "providers[0].limits[1].maxKeys"},
-        {no_max, "providers[0].limits[1].max"},
-        {zone, "providers[0].limits[1].window.timezone"},
-        {scope, "providers[0].limits[0].scope.by[1]"},
-        {glob, "providers[0].limits[0].appliesTo.endpoints[1]"},
-        {no_account_name, "accounts[0].name"},
-        {account_twice, "accounts[1].name"},
-        {account_provider, "accounts[1].provider"},
-        {no_account_provider, "accounts[1].provider"},
-        {share_above_one, "accounts[1].budget.share"},
-        {share_negative, "accounts[1].budget.share"},
-        {share_denominator, "accounts[1].budget.share"},
-        {share_fine_grained, "accounts[1].budget.share"},
-        {override_unknown, "accounts[0].limits[0].name"},
-        {override_unnamed, "accounts[0].limits[0].name"},
-        {override_scope, "accounts[0].limits[0].scope"},
-        {override_max, "accounts[0].limits[0].max"},
-        {tenant_unnamed, "tenants[1].name"},
-        {tenant_twice, "tenants[1].name"},
-        {weight_none, "tenants[0].weight"},
-        {weight_above, "tenants[1].weight"},
-        {zone_unnamed, "zones[0]"},
-        {zone_bytes, "zones[0]"},
-        {instance, "instance"},
-        {reserve, "settings.budget.retryReserve"},
-        {waiters, "settings.queue.maxWaiters"},
-        {waiters_per_tenant, "settings.queue.maxWaiters"},
-        {order, "settings.queue.order"},
-        {leases, "maxLeases"},
-        {leases_above, "maxLeases"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         ration_fault fault = {"", ""};
         rn_book book;
         sample s;
 
         sample_init(&s);
-        rows[i].spoil(&s);
-        CHECK_ROW(rows[i].path);
+        faults[i].spoil(&s);
+        CHECK_ROW(faults[i].path);
         CHECK_EQ(rn_book_init(&book, rn_mem_default(), &s.rules, &fault), RATION_ERR_CONFIG);
-        CHECK_STR(fault.path, rows[i].path);
+        CHECK_STR(fault.path, faults[i].path);
         CHECK(strlen(fault.text) > 5);
         CHECK_EQ(rn_book_init(&book, rn_mem_default(), &s.rules, NULL), RATION_ERR_CONFIG);
     }

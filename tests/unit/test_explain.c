@@ -38,111 +38,109 @@ static const char *explain(const ration_decision *d)
     return text;
 }
 
+static const struct {
+    ration_reason reason;
+    int64_t retry_us;
+    bool estimate;
+    ration_facts facts;
+    const char *text;
+} sentences[] = {
+    {RATION_REASON_RATE_LIMITED,
+     100000,
+     false,
+     {UNIT, 0, 2 * UNIT, 0},
+     "The next token has not come yet in limit daily at acme: needs 1, 0 of 2 left. Try again in 100 ms, at "
+     "2024-01-02T03:04:05.1Z."},
+    {RATION_REASON_RATE_LIMITED,
+     333334,
+     true,
+     {UNIT, -UNIT / 2, 2 * UNIT, 3 * UNIT},
+     "The next token has not come yet in limit daily at acme: needs 1, -0.5 of 2 left, waiters ahead need 3. Try "
+     "again in about 333.334 ms, at 2024-01-02T03:04:05.333334Z."},
+    {RATION_REASON_CONCURRENCY_FULL,
+     RATION_NEVER_US,
+     false,
+     {2 * UNIT, UNIT, 5 * UNIT, 0},
+     "All slots are taken in limit daily at acme: needs 2, 1 of 5 left. When that changes is not known."},
+    {RATION_REASON_ADAPTIVE_FULL,
+     RATION_NEVER_US,
+     false,
+     {UNIT, 0, NONE, NONE},
+     "The adaptive limit is reached in limit daily at acme: needs 1, 0 left. When that changes is not known."},
+    {RATION_REASON_QUOTA_EXHAUSTED,
+     2 * SECOND,
+     false,
+     {UNIT, 0, 5000 * UNIT, 0},
+     "The quota is used up in limit daily at acme: needs 1, 0 of 5000 left. Try again in 2 s, at "
+     "2024-01-02T03:04:07Z."},
+    {RATION_REASON_PENALIZED,
+     0,
+     false,
+     {NONE, NONE, NONE, NONE},
+     "The provider asked to pause limit daily at acme. Try again in 0 s, at 2024-01-02T03:04:05Z."},
+    {RATION_REASON_CIRCUIT_OPEN,
+     SECOND,
+     false,
+     {NONE, NONE, NONE, NONE},
+     "The circuit is open for limit daily at acme. Try again in 1 s, at 2024-01-02T03:04:06Z."},
+    {RATION_REASON_GUARANTEE_ON_LOAN,
+     RATION_NEVER_US,
+     false,
+     {UNIT, NONE, NONE, NONE},
+     "The tenant's guarantee is on loan in limit daily at acme: needs 1. When that changes is not known."},
+    {RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON,
+     RATION_NEVER_US,
+     false,
+     {UNIT, NONE, NONE, NONE},
+     "The hold is longer than the reclaim horizon of limit daily at acme: needs 1. Waiting does not help."},
+    {RATION_REASON_NOTHING_TO_BORROW,
+     RATION_NEVER_US,
+     false,
+     {UNIT, NONE, NONE, NONE},
+     "Nothing is left to borrow in limit daily at acme: needs 1. When that changes is not known."},
+    {RATION_REASON_COST_EXCEEDS_LIMIT,
+     RATION_NEVER_US,
+     false,
+     {9 * UNIT, 5 * UNIT, 5 * UNIT, 0},
+     "The request can never fit into limit daily at acme: needs 9, 5 of 5 left. Waiting does not help."},
+    {RATION_REASON_DEADLINE,
+     SECOND,
+     false,
+     {UNIT, 0, 2 * UNIT, 0},
+     "The deadline came, or comes, before limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
+     "2024-01-02T03:04:06Z."},
+    {RATION_REASON_TOO_MANY_KEYS,
+     RATION_NEVER_US,
+     false,
+     {NONE, NONE, NONE, NONE},
+     "There is no room for another scope key in limit daily at acme. When that changes is not known."},
+    {RATION_REASON_UNKNOWN_TENANT, 0, false, {0}, "No limit knows this tenant; declare it, or leave it out."},
+    {RATION_REASON_UNKNOWN_CLASS, 0, false, {0}, "No limit knows this class; declare it, or leave it out."},
+    {RATION_REASON_UNKNOWN_ACCOUNT,
+     0,
+     false,
+     {0},
+     "There is no such account at this provider; see `accounts` in the configuration."},
+    {RATION_REASON_UNKNOWN_PROVIDER, 0, false, {0}, "There is no such provider; see `providers` in the configuration."},
+    {RATION_REASON_CANCELLED, 0, false, {0}, "The request was cancelled."},
+    {RATION_REASON_DRAINING, 0, false, {0}, "The process is stopping and takes no new requests."},
+    {RATION_REASON_QUEUE_FULL, 0, false, {0}, "Too many requests wait already; see `settings.queue`."},
+    {RATION_REASON_NOT_PERMITTED, 0, false, {0}, "The bearer may not ask for this."},
+    {RATION_REASON_STORE_UNAVAILABLE, 0, false, {0}, "The store that holds the shared state does not answer."},
+};
+
 static void every_reason_has_its_sentence(void **state)
 {
-    static const struct {
-        ration_reason reason;
-        int64_t retry_us;
-        bool estimate;
-        ration_facts facts;
-        const char *text;
-    } rows[] = {
-        {RATION_REASON_RATE_LIMITED,
-         100000,
-         false,
-         {UNIT, 0, 2 * UNIT, 0},
-         "The next token has not come yet in limit daily at acme: needs 1, 0 of 2 left. Try again in 100 ms, at "
-         "2024-01-02T03:04:05.1Z."},
-        {RATION_REASON_RATE_LIMITED,
-         333334,
-         true,
-         {UNIT, -UNIT / 2, 2 * UNIT, 3 * UNIT},
-         "The next token has not come yet in limit daily at acme: needs 1, -0.5 of 2 left, waiters ahead need 3. Try "
-         "again in about 333.334 ms, at 2024-01-02T03:04:05.333334Z."},
-        {RATION_REASON_CONCURRENCY_FULL,
-         RATION_NEVER_US,
-         false,
-         {2 * UNIT, UNIT, 5 * UNIT, 0},
-         "All slots are taken in limit daily at acme: needs 2, 1 of 5 left. When that changes is not known."},
-        {RATION_REASON_ADAPTIVE_FULL,
-         RATION_NEVER_US,
-         false,
-         {UNIT, 0, NONE, NONE},
-         "The adaptive limit is reached in limit daily at acme: needs 1, 0 left. When that changes is not known."},
-        {RATION_REASON_QUOTA_EXHAUSTED,
-         2 * SECOND,
-         false,
-         {UNIT, 0, 5000 * UNIT, 0},
-         "The quota is used up in limit daily at acme: needs 1, 0 of 5000 left. Try again in 2 s, at "
-         "2024-01-02T03:04:07Z."},
-        {RATION_REASON_PENALIZED,
-         0,
-         false,
-         {NONE, NONE, NONE, NONE},
-         "The provider asked to pause limit daily at acme. Try again in 0 s, at 2024-01-02T03:04:05Z."},
-        {RATION_REASON_CIRCUIT_OPEN,
-         SECOND,
-         false,
-         {NONE, NONE, NONE, NONE},
-         "The circuit is open for limit daily at acme. Try again in 1 s, at 2024-01-02T03:04:06Z."},
-        {RATION_REASON_GUARANTEE_ON_LOAN,
-         RATION_NEVER_US,
-         false,
-         {UNIT, NONE, NONE, NONE},
-         "The tenant's guarantee is on loan in limit daily at acme: needs 1. When that changes is not known."},
-        {RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON,
-         RATION_NEVER_US,
-         false,
-         {UNIT, NONE, NONE, NONE},
-         "The hold is longer than the reclaim horizon of limit daily at acme: needs 1. Waiting does not help."},
-        {RATION_REASON_NOTHING_TO_BORROW,
-         RATION_NEVER_US,
-         false,
-         {UNIT, NONE, NONE, NONE},
-         "Nothing is left to borrow in limit daily at acme: needs 1. When that changes is not known."},
-        {RATION_REASON_COST_EXCEEDS_LIMIT,
-         RATION_NEVER_US,
-         false,
-         {9 * UNIT, 5 * UNIT, 5 * UNIT, 0},
-         "The request can never fit into limit daily at acme: needs 9, 5 of 5 left. Waiting does not help."},
-        {RATION_REASON_DEADLINE,
-         SECOND,
-         false,
-         {UNIT, 0, 2 * UNIT, 0},
-         "The deadline came, or comes, before limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
-         "2024-01-02T03:04:06Z."},
-        {RATION_REASON_TOO_MANY_KEYS,
-         RATION_NEVER_US,
-         false,
-         {NONE, NONE, NONE, NONE},
-         "There is no room for another scope key in limit daily at acme. When that changes is not known."},
-        {RATION_REASON_UNKNOWN_TENANT, 0, false, {0}, "No limit knows this tenant; declare it, or leave it out."},
-        {RATION_REASON_UNKNOWN_CLASS, 0, false, {0}, "No limit knows this class; declare it, or leave it out."},
-        {RATION_REASON_UNKNOWN_ACCOUNT,
-         0,
-         false,
-         {0},
-         "There is no such account at this provider; see `accounts` in the configuration."},
-        {RATION_REASON_UNKNOWN_PROVIDER,
-         0,
-         false,
-         {0},
-         "There is no such provider; see `providers` in the configuration."},
-        {RATION_REASON_CANCELLED, 0, false, {0}, "The request was cancelled."},
-        {RATION_REASON_DRAINING, 0, false, {0}, "The process is stopping and takes no new requests."},
-        {RATION_REASON_QUEUE_FULL, 0, false, {0}, "Too many requests wait already; see `settings.queue`."},
-        {RATION_REASON_NOT_PERMITTED, 0, false, {0}, "The bearer may not ask for this."},
-        {RATION_REASON_STORE_UNAVAILABLE, 0, false, {0}, "The store that holds the shared state does not answer."},
-    };
     bool covered[RATION_REASON_COUNT] = {false};
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const ration_decision d = refusal(rows[i].reason, rows[i].retry_us, rows[i].estimate, rows[i].facts);
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
+        const ration_decision d =
+            refusal(sentences[i].reason, sentences[i].retry_us, sentences[i].estimate, sentences[i].facts);
 
-        CHECK_ROW(ration_reason_name(rows[i].reason));
-        CHECK_STR(explain(&d), rows[i].text);
-        covered[rows[i].reason] = true;
+        CHECK_ROW(ration_reason_name(sentences[i].reason));
+        CHECK_STR(explain(&d), sentences[i].text);
+        covered[sentences[i].reason] = true;
     }
     CHECK_ROW(NULL);
     for (int reason = RATION_REASON_NONE + 1; reason < RATION_REASON_COUNT; reason++)
