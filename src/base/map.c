@@ -7,8 +7,8 @@
  * leaves list and table as they were and the member outside.
  *
  * uthash frees its table with the last member. A map that goes to and fro between none and one would allocate each
- * time, on paths that must not; so a member that nobody sees, the anchor, comes before the first and stays until `fini`.
- * Its key is of a length that no other key has, so no search finds it.
+ * time, on paths that must not; so a member that nobody sees, the anchor, comes before the first and stays until the
+ * map's end. Its key is of a length that no other key has, so no search finds it.
  *
  * Invariants: `size` is the number of members without the anchor; `head` is NULL or the anchor.
  */
