@@ -30,12 +30,12 @@ static const rn_command commands[] = {
      "Exits 1 if the provider refused a call that went through ration, or if one was not answered.",
      rn_cmd_demo},
     {"simulate", "FILE [OPTION]...", "a fake provider on a real port that keeps the limits of a config",
-     "  --provider NAME     which provider of FILE; needed only where there are several\n"
-     "  --listen ADDR       HOST:PORT or PORT; 127.0.0.1:7700 without it, port 0 is any free one\n"
-     "  --seed N            same seed, same behaviour; 1 without it\n"
+     "  --provider NAME       which provider of FILE; needed only where there are several\n"
+     "  --listen ADDR         HOST:PORT or PORT; 127.0.0.1:7700 without it, port 0 is any free one\n"
+     "  --seed N              same seed, same behaviour; 1 without it\n"
      "  --latency 50ms+-20ms  how long a call takes, evenly spread\n"
-     "  --errors 1%         how many calls fail with a transient status\n"
-     "  --external 100/h    another client that spends the same quotas\n"
+     "  --errors 1%           how many calls fail with a transient status\n"
+     "  --external 100/h      another client that spends the same quotas\n"
      "  --ceiling 20..40/60s  a hidden limit on calls in flight, drawn anew each period\n"
      "\n"
      "GET /__ration/counts on the same port tells what it has seen. Runs until a signal.",
