@@ -173,6 +173,15 @@ static void examine_penalty(const rn_penalty *penalty, rn_counter *counter, cons
                      });
 }
 
+/* Those ahead take nothing here, so the verdict knows nothing of them: they are gone when the bucket has what they wait
+ * for, and elsewhere nobody knows when. */
+static void after_the_free(const rn_kind *kind, rn_verdict *verdict)
+{
+    verdict->estimate = true;
+    if (verdict->fit == RN_FIT_NOW && !kind->timed)
+        verdict->at.us = RATION_NEVER_US;
+}
+
 static void examine_counter(const ration_engine *engine, const rn_lease *lease, const rn_place *place, rn_stage stage,
                             rn_finding *out)
 {
@@ -192,10 +201,8 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
     if (!refused && blocked) {
         ask.ahead = counter_ahead(counter, &lease->rank);
         kind->check(counter, engine->now, &ask, &verdict);
-        if (ask.ahead == 0) {
-            verdict.at = engine->now;
-            verdict.estimate = true;
-        }
+        if (ask.ahead == 0)
+            after_the_free(kind, &verdict);
         if (stage == RN_STAGE_ARRIVAL && kind->timed && ask.may_wait)
             late = rn_time_before(ask.deadline, verdict.at);
     }

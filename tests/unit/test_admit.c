@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/check.h"
+#include "support/world.h"
+
+#define MS(n) ((int64_t)(n)*1000)
+#define UNIT RATION_UNIT
+
+static world w;
+
+static const char *const by_account[] = {"account"};
+static const char *const by_x[] = {"var:x"};
+static const char *const by_y[] = {"var:y"};
+static const char *const by_r[] = {"var:r"};
+static const char *const by_s[] = {"var:s"};
+static const char *const by_q[] = {"var:q"};
+static const char *const by_u[] = {"var:u"};
+static const char *const by_c[] = {"var:c"};
+
+/* A request takes part in a limit by naming its variable: slots x and y, buckets r and s, quotas q and u, cost c. */
+static const ration_limit_rule limits[] = {
+    {.name = "x", .kind = RATION_KIND_CONCURRENCY, .scope = by_x, .scope_count = 1, .max = UNIT},
+    {.name = "y", .kind = RATION_KIND_CONCURRENCY, .scope = by_y, .scope_count = 1, .max = UNIT},
+    {.name = "r",
+     .kind = RATION_KIND_RATE,
+     .scope = by_r,
+     .scope_count = 1,
+     .rate = {10 * UNIT, 1000000},
+     .burst = UNIT},
+    {.name = "s",
+     .kind = RATION_KIND_RATE,
+     .scope = by_s,
+     .scope_count = 1,
+     .rate = {2 * UNIT, 1000000},
+     .burst = UNIT},
+    {.name = "q",
+     .kind = RATION_KIND_QUOTA,
+     .scope = by_q,
+     .scope_count = 1,
+     .max = UNIT,
+     .window = {.period = RATION_PERIOD_MINUTE}},
+    {.name = "u",
+     .kind = RATION_KIND_QUOTA,
+     .scope = by_u,
+     .scope_count = 1,
+     .max = UNIT,
+     .window = {.period = RATION_PERIOD_HOUR}},
+    {.name = "c",
+     .kind = RATION_KIND_RATE,
+     .counts = RATION_COUNTS_COST,
+     .scope = by_c,
+     .scope_count = 1,
+     .rate = {UNIT, 1000000},
+     .burst = 5 * UNIT},
+};
+
+/* Everything is used up at 0, by leases with these holds. */
+static void begin(const char *hold_x, const char *hold_y)
+{
+    ration_account_rule accounts[2];
+    ration_provider_rule provider;
+    ration_rules rules;
+
+    world_rules(&rules, &provider, accounts, limits, sizeof limits / sizeof limits[0]);
+    accounts[1].share = (ration_ratio){0, 0};
+    CHECK_EQ(world_init_rules(&w, &rules, NULL), RATION_OK);
+    CHECK_STR(world_ask(&w, 0, hold_x), "granted");
+    CHECK_STR(world_ask(&w, 0, hold_y), "granted");
+    CHECK_STR(world_ask(&w, 0, "all r=1 s=1 q=1 u=1"), "granted");
+}
+
+/* Of several that bind: for good, then refused at once, then an unknown time, then the latest, then as declared. */
+static const struct {
+    const char *why;
+    const char *hold_x;
+    const char *hold_y;
+    const char *ask;
+    const char *answer;
+} named[] = {
+    {"one bucket", "hx x=1", "hy y=1", "a r=1", "rate_limited r r=1 100000us"},
+    {"the later of two buckets", "hx x=1", "hy y=1", "a r=1 s=1", "rate_limited s s=1 500000us"},
+    {"slots without a time", "hx x=1", "hy y=1", "a x=1", "concurrency_full x x=1 -"},
+    {"an unknown time before the latest", "hx x=1", "hy y=1", "a x=1 s=1", "concurrency_full x x=1 -"},
+    {"of two unknown ones the first declared", "hx x=1", "hy y=1", "a x=1 y=1", "concurrency_full x x=1 -"},
+    {"slots with a time", "hx x=1 hold=300", "hy y=1", "a x=1", "concurrency_full x x=1 300000us~"},
+    {"the latest; its estimate is one", "hx x=1 hold=300", "hy y=1", "a x=1 r=1", "concurrency_full x x=1 300000us~"},
+    {"an exact time beside an estimate is an estimate", "hx x=1 hold=300", "hy y=1", "a x=1 s=1",
+     "rate_limited s s=1 500000us~"},
+    {"of equal times the first declared", "hx x=1 hold=300", "hy y=1 hold=300", "a x=1 y=1",
+     "concurrency_full x x=1 300000us~"},
+    {"one of two unknown: named, no time", "hx x=1 hold=300", "hy y=1", "a x=1 y=1", "concurrency_full y y=1 -"},
+    {"a quota before the rest", "hx x=1 hold=90000", "hy y=1", "a x=1 s=1 q=1", "quota_exhausted q q=1 90000000us~"},
+    {"a quota, though a time is unknown", "hx x=1", "hy y=1", "a x=1 q=1", "quota_exhausted q q=1 -"},
+    {"the later of two quotas", "hx x=1", "hy y=1", "a q=1 u=1", "quota_exhausted u u=1 3600000000us"},
+    {"for good before a quota", "hx x=1", "hy y=1", "a q=1 c=1 cost=6", "cost_exceeds_limit c c=1 -"},
+    {"for good, whatever it may wait", "hx x=1", "hy y=1", "a c=1 cost=6 wait=99999", "cost_exceeds_limit c c=1 -"},
+    {"a bucket that comes too late counts as refusing", "hx x=1", "hy y=1", "a x=1 s=1 wait=499", "deadline s s=1 -"},
+    {"in time it waits", "hx x=1", "hy y=1", "a x=1 s=1 wait=500", "queued"},
+    {"of several too late ones the latest", "hx x=1", "hy y=1", "a r=1 s=1 wait=99", "deadline s s=1 500000us"},
+    {"a quota and a bucket too late: the later", "hx x=1", "hy y=1", "a s=1 q=1 wait=99",
+     "quota_exhausted q q=1 60000000us"},
+    {"nothing binds", "hx x=1", "hy y=1", "a x=2 c=1 cost=5", "granted"},
+};
+
+static void the_limit_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        CHECK_ROW(named[i].why);
+        begin(named[i].hold_x, named[i].hold_y);
+        CHECK_STR(world_ask(&w, 0, named[i].ask), named[i].answer);
+        world_fini(&w);
+    }
+    CHECK_ROW(NULL);
+}
+
+static void penalties_among_what_binds(void **state)
+{
+    static const struct {
+        const char *why;
+        const char *ask;
+        const char *answer;
+    } rows[] = {
+        {"a pause", "a y=1", "penalized y y=1 30000000us"},
+        {"a pause outlasts the deadline and refuses", "a x=1 y=1 wait=29999", "penalized y y=1 -"},
+        {"a bucket beside it", "a y=1 s=1", "penalized y y=1 30000000us"},
+        {"a later quota beside it", "a y=1 q=1", "quota_exhausted q q=1 60000000us"},
+        {"it may wait for it", "a y=1 wait=30000", "queued"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_ROW(rows[i].why);
+        begin("hx x=1", "hy y=1");
+        CHECK_STR(world_observe(&w, 0, "hy", 429, "Retry-After", "30"), "observed");
+        CHECK_STR(world_release(&w, 0, "hy", RATION_OUTCOME_SUCCESS, RATION_UNSET), "released");
+        CHECK_STR(world_ask(&w, 0, rows[i].ask), rows[i].answer);
+        world_fini(&w);
+    }
+    CHECK_ROW(NULL);
+}
+
+static void the_facts_of_a_refusal(void **state)
+{
+    static const struct {
+        const char *why;
+        const char *ask;
+        ration_facts facts;
+    } rows[] = {
+        {"slots", "a x=1", {UNIT, 0, UNIT, 0}},
+        {"a bucket, behind one that waits for four", "a c=1 cost=2", {2 * UNIT, UNIT, 5 * UNIT, 4 * UNIT}},
+        {"a quota", "a q=1", {UNIT, 0, UNIT, 0}},
+        {"a pause has none", "a y=1", {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET}},
+        {"nor has a name", "a account=nobody", {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_ROW(rows[i].why);
+        begin("hx x=1", "hy y=1");
+        CHECK_STR(world_ask(&w, 0, "used c=1 cost=4"), "granted");
+        CHECK_STR(world_ask(&w, 0, "first c=1 cost=4 wait=9000"), "queued");
+        CHECK_STR(world_observe(&w, 0, "hy", 429, "Retry-After", "30"), "observed");
+        CHECK_STR(world_release(&w, 0, "hy", RATION_OUTCOME_SUCCESS, RATION_UNSET), "released");
+        world_ask(&w, 0, rows[i].ask);
+        CHECK_EQ(w.last.result, RATION_REFUSED);
+        CHECK_EQ(w.last.lease.generation, 0);
+        CHECK_EQ(w.last.facts.charge, rows[i].facts.charge);
+        CHECK_EQ(w.last.facts.available, rows[i].facts.available);
+        CHECK_EQ(w.last.facts.capacity, rows[i].facts.capacity);
+        CHECK_EQ(w.last.facts.ahead, rows[i].facts.ahead);
+        world_fini(&w);
+    }
+    CHECK_ROW(NULL);
+}
+
+static void units_with_a_waiter_ahead_are_not_there(void **state)
+{
+    (void)state;
+    begin("hx x=1 hold=100", "hy y=1");
+    CHECK_STR(world_ask(&w, 0, "w x=1 r=1 wait=9000"), "queued"); /* short of both */
+    CHECK_STR(world_ask(&w, MS(100), "a r=1"), "rate_limited r r=1 100000us~");
+    CHECK_STR(world_ask(&w, MS(100), "b r=1 wait=99"), "deadline r r=1 100000us~");
+    CHECK_STR(world_ask(&w, MS(100), "d r=1 wait=200"), "queued");
+    CHECK_STR(world_ask(&w, MS(101), "e x=1"), "concurrency_full x x=1 -"); /* overrun */
+    CHECK_STR(world_release(&w, MS(101), "hx", RATION_OUTCOME_SUCCESS, RATION_UNSET), "released");
+    CHECK_STR(world_events(&w), "granted w 101;");
+    CHECK_STR(world_ask(&w, MS(101), "f r=1"), "rate_limited r r=1 200000us~");
+    world_advance(&w, MS(201));
+    CHECK_STR(world_events(&w), "granted d 101;");
+    world_fini(&w);
+}
+
+/* Chapter 3: a slot that is free but for a waiter that waits for something else: nobody knows how long. */
+static void a_free_slot_behind_a_waiter_has_no_time(void **state)
+{
+    (void)state;
+    begin("hx x=1", "hy y=1 hold=50");
+    CHECK_STR(world_ask(&w, 0, "w x=1 y=1 wait=9000"), "queued");
+    CHECK_STR(world_release(&w, 0, "hy", RATION_OUTCOME_SUCCESS, RATION_UNSET), "released");
+    CHECK_STR(world_ask(&w, 0, "a y=1"), "concurrency_full y y=1 -");
+    CHECK_STR(world_ask(&w, 0, "b y=1 wait=9"), "queued");
+    world_advance(&w, MS(9));
+    CHECK_STR(world_events(&w), "refused b deadline y 9;");
+    CHECK_STR(world_cancel(&w, MS(9), "w"), "cancelled");
+    CHECK_STR(world_ask(&w, MS(9), "c y=1"), "granted");
+    world_fini(&w);
+}
+
+static void free_requests_wait_behind_others_too(void **state)
+{
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    CHECK_STR(world_ask(&w, 0, "debt c=1 cost=5"), "granted");
+    CHECK_STR(world_release(&w, 0, "debt", RATION_OUTCOME_SUCCESS, 7 * UNIT), "released");
+    CHECK_STR(world_ask(&w, 0, "free c=1 cost=0 wait=9000"), "queued"); /* in debt even nothing is too much */
+    CHECK_STR(world_ask(&w, 0, "later c=1 cost=0"), "rate_limited c c=1 2000000us~");
+    world_advance(&w, MS(2000));
+    CHECK_STR(world_events(&w), "granted free 2000;");
+    world_fini(&w);
+}
+
+static void a_refusal_takes_nothing_anywhere(void **state)
+{
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    for (int i = 0; i < 5; i++)
+        CHECK_STR(world_ask(&w, 0, "a c=1 x=1 cost=5"), "concurrency_full x x=1 -");
+    for (int i = 0; i < 5; i++)
+        CHECK_STR(world_ask(&w, 0, "a c=1 x=1 cost=5 wait=1"), "queued");
+    world_advance(&w, MS(1));
+    CHECK_STR(world_events(&w),
+              "refused ? deadline x 1;refused ? deadline x 1;refused ? deadline x 1;refused ? deadline x 1;"
+              "refused a deadline x 1;");
+    CHECK_STR(world_ask(&w, MS(1), "b c=1 cost=5"), "granted");
+    world_fini(&w);
+}
+
+static void a_shadow_limit_counts_and_never_binds(void **state)
+{
+    ration_limit_rule shadow = {.name = "shadow",
+                                .kind = RATION_KIND_RATE,
+                                .scope = by_account,
+                                .scope_count = 1,
+                                .rate = {UNIT, 1000000},
+                                .burst = UNIT,
+                                .enforce = RATION_ENFORCE_SHADOW};
+    ration_totals totals;
+
+    (void)state;
+    world_init(&w, &shadow, 1);
+    for (int i = 0; i < 5; i++)
+        CHECK_STR(world_ask(&w, 0, "a"), "granted");
+    ration_engine_totals(w.engine, &totals);
+    CHECK_EQ(totals.shadowed, 4);
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_named),
+        cmocka_unit_test(penalties_among_what_binds),
+        cmocka_unit_test(the_facts_of_a_refusal),
+        cmocka_unit_test(units_with_a_waiter_ahead_are_not_there),
+        cmocka_unit_test(a_free_slot_behind_a_waiter_has_no_time),
+        cmocka_unit_test(free_requests_wait_behind_others_too),
+        cmocka_unit_test(a_refusal_takes_nothing_anywhere),
+        cmocka_unit_test(a_shadow_limit_counts_and_never_binds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
