@@ -153,7 +153,14 @@ typedef enum ration_op {
     RATION_OP_CANCEL,
     RATION_OP_ADVANCE,
     RATION_OP_REPORT,
+    RATION_OP_CHECK,
 } ration_op;
+
+/** What `ration_engine_check` asks. */
+typedef enum ration_check_mode {
+    RATION_CHECK_ACQUIRE = 0, /* what a submit would be answered */
+    RATION_CHECK_ENFORCER,    /* what the provider would answer: whole bursts, no margin, share, reserve or waiters */
+} ration_check_mode;
 
 typedef enum ration_report_kind {
     RATION_REPORT_STATS = 0,
@@ -170,6 +177,7 @@ typedef struct ration_call {
     const ration_response *response;
     const ration_completion *completion;
     ration_report_kind report;
+    ration_check_mode check;
 } ration_call;
 
 /**
@@ -222,6 +230,19 @@ RATION_API void ration_engine_free(ration_engine *engine);
  */
 RATION_API RATION_MUST_CHECK int ration_engine_submit(ration_engine *engine, ration_time now,
                                                       const ration_request *request, ration_decision *out);
+
+/**
+ * What would be answered if this were asked now? Takes nothing, and nobody waits for it. Chapter 3, "Enforcer".
+ *
+ * `out->result` is RATION_GRANTED, RATION_QUEUED (a submit would wait) or RATION_REFUSED; `out->lease` names nothing. In mode
+ * RATION_CHECK_ENFORCER the request does not wait; a rolling window still counts its extra bucket.
+ *
+ * Errors     as for submit.
+ * Cost       as for submit.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_check(ration_engine *engine, ration_time now,
+                                                     const ration_request *request, ration_check_mode mode,
+                                                     ration_decision *out);
 
 /**
  * End a lease: slots go back, the actual cost is settled, the outcome feeds what learns from it.

@@ -234,6 +234,32 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn
         out->reason = RATION_REASON_DEADLINE;
 }
 
+void rn_examine_as_enforcer(ration_engine *engine, const rn_lease *lease, rn_finding *out)
+{
+    *out = (rn_finding){0};
+    examine_penalty(&lease->route->account->penalty, NULL, engine, lease, RN_STAGE_ARRIVAL, out);
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+        rn_counter *counter = place->counter;
+        rn_ask ask = rn_ask_of(lease, place);
+        rn_verdict verdict;
+
+        ask.enforcer = true;
+        examine_penalty(&counter->penalty, counter, engine, lease, RN_STAGE_ARRIVAL, out);
+        counter->limit->kind->check(counter, engine->now, &ask, &verdict);
+        if (verdict.fit == RN_FIT_NOW)
+            continue;
+        finding_add(out, &(binding){
+                             .refuses = verdict.fit == RN_FIT_REFUSED,
+                             .reason = verdict.reason,
+                             .counter = counter,
+                             .at = verdict.at,
+                             .estimate = verdict.estimate,
+                             .facts = {place->charge, verdict.available, verdict.capacity, RATION_UNSET},
+                         });
+    }
+}
+
 uint64_t rn_note_shadows(const ration_engine *engine, const rn_lease *lease)
 {
     uint64_t noted = 0;

@@ -95,11 +95,11 @@ static void bucket_pay(rn_bucket *bucket, const rn_bucket_spec *spec, int64_t am
     bucket->credit = rn_max(-spec->cap, rn_min(credit, spec->cap));
 }
 
-/* When there will be `amount` micro-units above the margin, if nobody takes any; `now` if they are there. */
-static ration_time bucket_when(const rn_counter *counter, ration_time now, int64_t amount)
+/* When there will be `amount` micro-units above `margin`, if nobody takes any; `now` if they are there. */
+static ration_time bucket_when(const rn_counter *counter, ration_time now, int64_t amount, int64_t margin)
 {
     const rn_bucket_spec *const spec = &counter->limit->spec.bucket;
-    const int64_t needed = rn_mul(rn_add(amount, spec->margin), spec->price);
+    const int64_t needed = rn_mul(rn_add(amount, margin), spec->price);
     const int64_t missing = rn_sub(needed, counter->u.bucket.credit);
 
     if (missing <= 0)
@@ -114,18 +114,19 @@ static void bucket_check(rn_counter *counter, ration_time now, const rn_ask *ask
 {
     const rn_bucket_spec *const spec = &counter->limit->spec.bucket;
     rn_bucket *const bucket = &counter->u.bucket;
-    rn_verdict verdict = {.fit = RN_FIT_NOW, .at = now, .capacity = spec->burst - spec->margin};
+    const int64_t margin = ask->enforcer ? 0 : spec->margin;
+    rn_verdict verdict = {.fit = RN_FIT_NOW, .at = now, .capacity = spec->burst - margin};
 
     bucket_refill(bucket, spec, now);
-    verdict.available = rn_div_floor(bucket->credit, spec->price) - spec->margin;
+    verdict.available = rn_div_floor(bucket->credit, spec->price) - margin;
     if (ask->charge > verdict.capacity) {
         verdict.fit = RN_FIT_REFUSED;
         verdict.reason = RATION_REASON_COST_EXCEEDS_LIMIT;
         verdict.at.us = RATION_NEVER_US;
-    } else if (ask->ahead > 0 || bucket_when(counter, now, ask->charge).us > now.us) {
-        verdict.fit = bucket_when(counter, now, ask->charge).us > now.us ? RN_FIT_SHORT : RN_FIT_NOW;
+    } else if (ask->ahead > 0 || bucket_when(counter, now, ask->charge, margin).us > now.us) {
+        verdict.fit = bucket_when(counter, now, ask->charge, margin).us > now.us ? RN_FIT_SHORT : RN_FIT_NOW;
         verdict.reason = RATION_REASON_RATE_LIMITED;
-        verdict.at = bucket_when(counter, now, rn_add(ask->charge, ask->ahead));
+        verdict.at = bucket_when(counter, now, rn_add(ask->charge, ask->ahead), margin);
         verdict.estimate = ask->ahead > 0;
     }
     *out = verdict;

@@ -14,6 +14,12 @@ static int decider_submit(rn_decider *d, ration_time now, const ration_request *
     return ration_engine_submit(engine_of(d), now, request, out);
 }
 
+static int decider_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
+                         ration_decision *out)
+{
+    return ration_engine_check(engine_of(d), now, request, mode, out);
+}
+
 static int decider_release(rn_decider *d, ration_time now, ration_lease lease, const ration_completion *completion)
 {
     return ration_engine_release(engine_of(d), now, lease, completion);
@@ -61,6 +67,7 @@ static void decider_totals(const rn_decider *d, ration_totals *out)
 
 static const rn_decider_ops engine_ops = {
     .submit = decider_submit,
+    .check = decider_check,
     .release = decider_release,
     .observe = decider_observe,
     .renew = decider_renew,

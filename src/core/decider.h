@@ -14,6 +14,8 @@ typedef struct rn_decider rn_decider;
 
 typedef struct rn_decider_ops {
     int (*submit)(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out);
+    int (*check)(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
+                 ration_decision *out);
     int (*release)(rn_decider *d, ration_time now, ration_lease lease, const ration_completion *completion);
     int (*observe)(rn_decider *d, ration_time now, ration_lease lease, const ration_response *response);
     int (*renew)(rn_decider *d, ration_time now, ration_lease lease);

@@ -17,13 +17,13 @@
 
 #include "base/mem.h"
 
-static bool time_is_valid(ration_time t)
+bool rn_time_is_valid(ration_time t)
 {
     return t.us >= -RATION_TIME_MAX_US && t.us <= RATION_TIME_MAX_US;
 }
 
 /* Instants are capped where a double still holds them exactly. */
-static ration_time time_after(ration_time t, int64_t us)
+ration_time rn_time_after(ration_time t, int64_t us)
 {
     return rn_time_min(rn_time_add(t, us), ration_time_of(RATION_TIME_MAX_US));
 }
@@ -52,7 +52,7 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
 
 int ration_engine_new(const ration_engine_options *options, ration_time now, ration_engine **out, ration_fault *fault)
 {
-    if (options == NULL || options->rules == NULL || out == NULL || !time_is_valid(now))
+    if (options == NULL || options->rules == NULL || out == NULL || !rn_time_is_valid(now))
         return RATION_ERR_INVALID;
 
     const ration_allocator *mem = options->allocator != NULL ? options->allocator : rn_mem_default();
@@ -101,13 +101,13 @@ void ration_engine_free(ration_engine *engine)
 
 /* ---- what the recorder sees ---- */
 
-static void sink_call(const ration_engine *engine, const ration_call *call)
+void rn_sink_call(const ration_engine *engine, const ration_call *call)
 {
     if (engine->sink.call != NULL)
         engine->sink.call(engine->sink.ctx, call);
 }
 
-static void sink_answer(const ration_engine *engine, const ration_call *call, int err, const ration_decision *decision)
+void rn_sink_answer(const ration_engine *engine, const ration_call *call, int err, const ration_decision *decision)
 {
     if (engine->sink.answer != NULL)
         engine->sink.answer(engine->sink.ctx, call, err, decision);
@@ -182,13 +182,13 @@ static void lease_lose(ration_engine *engine, rn_lease *lease)
 }
 
 /* Take from every counter. All of them have said that it fits. */
-static void lease_take(ration_engine *engine, rn_lease *lease)
+void rn_lease_take(ration_engine *engine, rn_lease *lease)
 {
     const uint64_t order = ++engine->grants;
 
     lease->state = RN_LEASE_HELD;
     lease->since = engine->now;
-    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : time_after(engine->now, lease->hold_us).us;
+    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : rn_time_after(engine->now, lease->hold_us).us;
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
         rn_counter *counter = place->counter;
@@ -209,7 +209,7 @@ static void lease_take(ration_engine *engine, rn_lease *lease)
     }
     rn_alarm_init(&lease->timer, RN_ALARM_TTL);
     if (lease->ttl_us != RATION_UNSET)
-        rn_alarm_arm(&engine->timers, &lease->timer, time_after(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_after(engine->now, lease->ttl_us));
     engine->totals.held++;
     engine->totals.granted++;
 }
@@ -232,7 +232,7 @@ void rn_grant(ration_engine *engine, rn_lease *lease)
 
     rn_event_emit(engine, &event, NULL);
     rn_unwait(engine, lease, true);
-    lease_take(engine, lease);
+    rn_lease_take(engine, lease);
 }
 
 /* ---- time ---- */
@@ -310,7 +310,7 @@ static void instant_pass(ration_engine *engine)
     rn_pump(engine);
 }
 
-static ration_time clock_clamp(ration_engine *engine, ration_time now)
+ration_time rn_clock_clamp(ration_engine *engine, ration_time now)
 {
     if (rn_time_before(now, engine->now)) {
         engine->totals.clock_went_back++;
@@ -319,7 +319,7 @@ static ration_time clock_clamp(ration_engine *engine, ration_time now)
     return now;
 }
 
-static void catch_up(ration_engine *engine, ration_time now)
+void rn_catch_up(ration_engine *engine, ration_time now)
 {
     ration_time next;
 
@@ -330,242 +330,6 @@ static void catch_up(ration_engine *engine, ration_time now)
     engine->now = now;
 }
 
-/* ---- submit ---- */
-
-static bool span_is_valid(int64_t us)
-{
-    return us == RATION_UNSET || (us >= 0 && (us <= RATION_TIME_MAX_US || us == RATION_FOREVER_US));
-}
-
-static bool texts_are_valid(const ration_request *r)
-{
-    const ration_text texts[] = {r->provider, r->account,  r->target, r->credential, r->method,
-                                 r->path,     r->endpoint, r->tenant, r->class_name};
-
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (texts[i].data == NULL && texts[i].size > 0)
-            return false;
-    }
-    for (size_t i = 0; i < r->var_count; i++) {
-        if (r->vars[i].name.data == NULL || r->vars[i].value.data == NULL)
-            return false;
-    }
-    return true;
-}
-
-static bool request_is_valid(const ration_request *r)
-{
-    return r != NULL && (unsigned)r->priority <= RATION_PRIORITY_LOW && (unsigned)r->auth <= RATION_AUTH_YES &&
-           (r->cost == RATION_UNSET || (r->cost >= 0 && r->cost <= RATION_UNITS_MAX)) && span_is_valid(r->hold_us) &&
-           span_is_valid(r->ttl_us) && r->wait_us >= 0 && (r->vars != NULL || r->var_count == 0) && r->ttl_us != 0 &&
-           texts_are_valid(r);
-}
-
-static bool has_cost(const ration_defaults *defaults)
-{
-    return defaults != NULL && (defaults->cost > 0 || (defaults->has_cost && defaults->cost == 0));
-}
-
-/* What the request says, else its endpoint, else its provider, else one unit. */
-static int64_t cost_of(const ration_request *request, const rn_route *route)
-{
-    if (request->cost != RATION_UNSET)
-        return request->cost;
-    if (has_cost(route->endpoint))
-        return route->endpoint->cost;
-    return has_cost(&route->provider->rule.defaults) ? route->provider->rule.defaults.cost : RATION_UNIT;
-}
-
-/* RATION_UNSET: no declared end. */
-static int64_t hold_of(const ration_request *request, const rn_route *route)
-{
-    const int64_t general = route->provider->rule.defaults.hold_us;
-    int64_t hold = request->hold_us;
-
-    if (hold == RATION_UNSET && route->endpoint != NULL && route->endpoint->hold_us > 0)
-        hold = route->endpoint->hold_us;
-    if (hold == RATION_UNSET && general > 0)
-        hold = general;
-    return hold == RATION_FOREVER_US ? RATION_UNSET : hold;
-}
-
-static ration_priority priority_or_default(ration_priority given, const rn_route *route)
-{
-    const ration_priority general = route->provider->rule.defaults.priority;
-
-    if (given != RATION_PRIORITY_UNSET)
-        return given;
-    if (route->endpoint != NULL && route->endpoint->priority != RATION_PRIORITY_UNSET)
-        return route->endpoint->priority;
-    return general != RATION_PRIORITY_UNSET ? general : RATION_PRIORITY_NORMAL;
-}
-
-static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, const ration_request *request)
-{
-    lease->serial = engine->serial;
-    lease->user = request->user;
-    lease->route = route;
-    lease->retry = request->retry;
-    lease->cost = cost_of(request, route);
-    lease->hold_us = hold_of(request, route);
-    lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
-    lease->since = engine->now;
-    lease->deadline = time_after(engine->now, request->wait_us);
-    lease->rank.priority = priority_or_default(request->priority, route);
-    lease->rank.tag = rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost,
-                                   rn_book_weight(&engine->book, route->tenant));
-    lease->rank.serial = engine->serial;
-
-    lease->place_count = route->count;
-    for (size_t i = 0; i < route->count; i++) {
-        rn_counter *counter = route->links[i].counter;
-
-        lease->places[i] = (rn_place){
-            .lease = lease,
-            .counter = counter,
-            .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT,
-        };
-        rn_heap_node_init(&lease->places[i].node);
-    }
-}
-
-size_t rn_events_owed(const ration_engine *engine)
-{
-    return (size_t)engine->leases.used + (size_t)engine->totals.waiting;
-}
-
-static int submit_reserve(ration_engine *engine, const rn_route *route)
-{
-    int err = rn_leases_reserve(&engine->leases, route->count);
-
-    if (err == RATION_OK)
-        err = rn_alarms_reserve(&engine->timers, engine->timers_needed + 1);
-    if (err == RATION_OK)
-        err = rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 2);
-    return err;
-}
-
-static void refuse_plain(ration_engine *engine, ration_reason reason, const rn_limit *limit, ration_decision *out)
-{
-    const rn_finding finding = {
-        .reason = reason,
-        .retry_at = {RATION_NEVER_US},
-        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
-    };
-
-    rn_decision_refuse(engine, &finding, out);
-    out->limit = limit != NULL ? limit->rule->name : NULL;
-}
-
-static bool queue_is_full(const ration_engine *engine, const rn_lease *lease)
-{
-    const rn_queue *queue = &lease->route->provider->queue;
-
-    return queue->count >= engine->book.max_waiters ||
-           rn_queue_waiting(queue, lease->route->tenant) >= engine->book.max_waiters_per_tenant;
-}
-
-/* Decide for a filled lease that nobody knows of yet. */
-static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
-{
-    const bool may_wait = rn_time_before(lease->since, lease->deadline);
-    rn_finding finding;
-
-    engine->totals.shadowed += rn_note_shadows(engine, lease);
-    rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
-    if (finding.refuses || (finding.bound && !may_wait)) {
-        rn_decision_refuse(engine, &finding, out);
-        return RATION_OK;
-    }
-    if (finding.bound && queue_is_full(engine, lease)) {
-        refuse_plain(engine, RATION_REASON_QUEUE_FULL, NULL, out);
-        return RATION_OK;
-    }
-
-    *out = (ration_decision){
-        .lease = rn_lease_handle(lease),
-        .serial = engine->serial,
-        .at = engine->now,
-        .retry_at = {RATION_NEVER_US},
-    };
-    if (!finding.bound) {
-        lease_take(engine, lease);
-        out->result = RATION_GRANTED;
-        return RATION_OK;
-    }
-    out->result = RATION_QUEUED;
-    engine->totals.queued++;
-
-    const int err = rn_wait(engine, lease);
-
-    if (err != RATION_OK)
-        engine->totals.queued--;
-    return err;
-}
-
-static int submit(ration_engine *engine, const ration_request *request, ration_decision *out)
-{
-    const rn_limit *limit;
-    ration_reason reason;
-    rn_route *route;
-    int err = rn_routes_find(&engine->routes, engine->now, request, &route, &reason, &limit);
-
-    if (err != RATION_OK)
-        return err;
-    if (route == NULL) {
-        refuse_plain(engine, reason, limit, out);
-        return RATION_OK;
-    }
-    err = submit_reserve(engine, route);
-    if (err != RATION_OK) {
-        rn_route_release(&engine->routes, route);
-        return err;
-    }
-
-    rn_lease *lease = rn_leases_take(&engine->leases);
-
-    engine->timers_needed++;
-    lease_fill(engine, lease, route, request);
-    err = decide(engine, lease, out);
-    if (err != RATION_OK || out->result == RATION_REFUSED) {
-        engine->timers_needed--;
-        rn_leases_untake(&engine->leases, lease);
-        rn_route_release(&engine->routes, route);
-    }
-    return err;
-}
-
-int ration_engine_submit(ration_engine *engine, ration_time now, const ration_request *request, ration_decision *out)
-{
-    if (engine == NULL || out == NULL || !time_is_valid(now) || !request_is_valid(request))
-        return RATION_ERR_INVALID;
-
-    ration_decision decision;
-    const ration_call call = {
-        .op = RATION_OP_SUBMIT,
-        .at = clock_clamp(engine, now),
-        .serial = ++engine->serial,
-        .request = request,
-    };
-
-    sink_call(engine, &call);
-    catch_up(engine, call.at);
-
-    const int err = submit(engine, request, &decision);
-
-    if (err == RATION_OK) {
-        engine->totals.submitted++;
-        if (decision.result == RATION_REFUSED) {
-            engine->totals.refused++;
-            engine->totals.refusals[decision.reason]++;
-        }
-        *out = decision;
-    }
-    sink_answer(engine, &call, err, err == RATION_OK ? &decision : NULL);
-    rn_pump(engine);
-    return err;
-}
-
 /* ---- the other calls ---- */
 
 /* A call about a request, up to its own part: recorded, time carried on. NULL: not in that state. */
@@ -574,10 +338,10 @@ static rn_lease *call_begin(ration_engine *engine, ration_call *call, ration_tim
 {
     const rn_lease *named = rn_leases_find(&engine->leases, handle);
 
-    call->at = clock_clamp(engine, now);
+    call->at = rn_clock_clamp(engine, now);
     call->serial = named != NULL ? named->serial : 0;
-    sink_call(engine, call);
-    catch_up(engine, call->at);
+    rn_sink_call(engine, call);
+    rn_catch_up(engine, call->at);
 
     rn_lease *lease = rn_leases_find(&engine->leases, handle);
 
@@ -586,7 +350,7 @@ static rn_lease *call_begin(ration_engine *engine, ration_call *call, ration_tim
 
 static int call_end(ration_engine *engine, const ration_call *call, int err)
 {
-    sink_answer(engine, call, err, NULL);
+    rn_sink_answer(engine, call, err, NULL);
     rn_pump(engine);
     return err;
 }
@@ -610,7 +374,7 @@ int ration_engine_release(ration_engine *engine, ration_time now, ration_lease h
     const ration_completion usual = RATION_COMPLETION_INIT;
     const ration_completion *how = completion != NULL ? completion : &usual;
 
-    if (engine == NULL || !time_is_valid(now) || (unsigned)how->outcome > RATION_OUTCOME_CANCELLED ||
+    if (engine == NULL || !rn_time_is_valid(now) || (unsigned)how->outcome > RATION_OUTCOME_CANCELLED ||
         (how->cost != RATION_UNSET && (how->cost < 0 || how->cost > RATION_UNITS_MAX)))
         return RATION_ERR_INVALID;
 
@@ -641,7 +405,7 @@ static bool response_is_valid(const ration_response *r)
 
 int ration_engine_observe(ration_engine *engine, ration_time now, ration_lease handle, const ration_response *response)
 {
-    if (engine == NULL || !time_is_valid(now) || !response_is_valid(response))
+    if (engine == NULL || !rn_time_is_valid(now) || !response_is_valid(response))
         return RATION_ERR_INVALID;
 
     ration_call call = {.op = RATION_OP_OBSERVE, .response = response};
@@ -655,7 +419,7 @@ int ration_engine_observe(ration_engine *engine, ration_time now, ration_lease h
 
 int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease handle)
 {
-    if (engine == NULL || !time_is_valid(now))
+    if (engine == NULL || !rn_time_is_valid(now))
         return RATION_ERR_INVALID;
 
     ration_call call = {.op = RATION_OP_RENEW};
@@ -664,13 +428,13 @@ int ration_engine_renew(ration_engine *engine, ration_time now, ration_lease han
     if (lease == NULL)
         return call_end(engine, &call, RATION_ERR_UNKNOWN);
     if (lease->ttl_us != RATION_UNSET)
-        rn_alarm_arm(&engine->timers, &lease->timer, time_after(engine->now, lease->ttl_us));
+        rn_alarm_arm(&engine->timers, &lease->timer, rn_time_after(engine->now, lease->ttl_us));
     return call_end(engine, &call, RATION_OK);
 }
 
 int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease handle)
 {
-    if (engine == NULL || !time_is_valid(now))
+    if (engine == NULL || !rn_time_is_valid(now))
         return RATION_ERR_INVALID;
 
     ration_call call = {.op = RATION_OP_CANCEL};
@@ -690,35 +454,35 @@ ration_time ration_engine_next_deadline(const ration_engine *engine)
 
 int ration_engine_advance(ration_engine *engine, ration_time now)
 {
-    if (engine == NULL || !time_is_valid(now))
+    if (engine == NULL || !rn_time_is_valid(now))
         return RATION_ERR_INVALID;
 
-    const ration_call call = {.op = RATION_OP_ADVANCE, .at = clock_clamp(engine, now)};
+    const ration_call call = {.op = RATION_OP_ADVANCE, .at = rn_clock_clamp(engine, now)};
 
     if (rn_alarms_next(&engine->timers).us > call.at.us) {
         engine->now = call.at;
         return RATION_OK;
     }
-    sink_call(engine, &call);
-    catch_up(engine, call.at);
-    sink_answer(engine, &call, RATION_OK, NULL);
+    rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
+    rn_sink_answer(engine, &call, RATION_OK, NULL);
     return RATION_OK;
 }
 
 int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                          const ration_reporter *reporter)
 {
-    if (engine == NULL || reporter == NULL || !time_is_valid(now) || (unsigned)kind > RATION_REPORT_LEASES)
+    if (engine == NULL || reporter == NULL || !rn_time_is_valid(now) || (unsigned)kind > RATION_REPORT_LEASES)
         return RATION_ERR_INVALID;
 
-    const ration_call call = {.op = RATION_OP_REPORT, .at = clock_clamp(engine, now), .report = kind};
+    const ration_call call = {.op = RATION_OP_REPORT, .at = rn_clock_clamp(engine, now), .report = kind};
 
-    sink_call(engine, &call);
-    catch_up(engine, call.at);
+    rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
 
     const int err = rn_report(engine, kind, reporter);
 
-    sink_answer(engine, &call, err, NULL);
+    rn_sink_answer(engine, &call, err, NULL);
     return err;
 }
 

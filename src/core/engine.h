@@ -52,6 +52,8 @@ typedef struct rn_finding {
 rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place);
 /* Examine every counter and penalty of a request. */
 void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out);
+/* Examine as the provider would: its units and penalties alone. */
+void rn_examine_as_enforcer(ration_engine *engine, const rn_lease *lease, rn_finding *out);
 /* Count at each shadow limit that would have bound. 1 if there is one, else 0. */
 uint64_t rn_note_shadows(const ration_engine *engine, const rn_lease *lease);
 /* Is there now what refuses a waiter whatever comes, or comes too late for it? */
@@ -89,6 +91,18 @@ void rn_waiter_drop(ration_engine *engine, rn_lease *lease);
 int rn_report(ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter);
 
 /* ---- engine.c ---- */
+
+bool rn_time_is_valid(ration_time t);
+/* `t` plus a span, not beyond the largest instant. */
+ration_time rn_time_after(ration_time t, int64_t us);
+void rn_sink_call(const ration_engine *engine, const ration_call *call);
+void rn_sink_answer(const ration_engine *engine, const ration_call *call, int err, const ration_decision *decision);
+/* A `now` older than the newest one counts as that, and is counted. */
+ration_time rn_clock_clamp(ration_engine *engine, ration_time now);
+/* Carry out all that is due up to `now`, instant by instant. */
+void rn_catch_up(ration_engine *engine, ration_time now);
+/* Take from every counter. All of them have said that it fits. */
+void rn_lease_take(ration_engine *engine, rn_lease *lease);
 
 void rn_grant(ration_engine *engine, rn_lease *lease);
 void rn_lease_end(ration_engine *engine, rn_lease *lease);  /* holds go back, the handle dies */

@@ -38,6 +38,7 @@ typedef struct rn_ask {
     bool may_wait;
     bool retry;
     bool critical;
+    bool enforcer; /* as the provider would judge it: no margin, share or reserve */
 } rn_ask;
 
 typedef enum rn_fit {

@@ -130,13 +130,13 @@ bool rn_quota_owns(const rn_counter *counter, const rn_hold *hold)
     return hold->order >= counter->u.quota->first_order;
 }
 
-rn_quota_room rn_quota_room_of(const rn_counter *counter)
+rn_quota_room rn_quota_room_of(const rn_counter *counter, bool enforcer)
 {
     const rn_quota *const quota = counter->u.quota;
     const rn_limit *const limit = counter->limit;
     rn_quota_room room = {.usable = quota->max, .reserve = 0};
 
-    if (!limit->enforcer) {
+    if (!limit->enforcer && !enforcer) {
         room.usable = rn_ratio_of(quota->max, counter->share);
         if (limit->rule->counts == RATION_COUNTS_REQUESTS)
             room.usable = rn_whole_units(room.usable);
@@ -159,9 +159,9 @@ static int64_t quota_remaining(const rn_counter *counter, const rn_quota_room *r
     return quota->left_known ? rn_min(own, quota->left) : own;
 }
 
-static rn_quota_state quota_state(const rn_counter *counter)
+static rn_quota_state quota_state(const rn_counter *counter, bool enforcer)
 {
-    const rn_quota_room room = rn_quota_room_of(counter);
+    const rn_quota_room room = rn_quota_room_of(counter, enforcer);
     const rn_quota_state state = {
         .room = room,
         .remaining = quota_remaining(counter, &room),
@@ -206,7 +206,7 @@ static void quota_check(rn_counter *counter, ration_time now, const rn_ask *ask,
 {
     rn_quota_advance(counter, now);
 
-    const rn_quota_state state = quota_state(counter);
+    const rn_quota_state state = quota_state(counter, ask->enforcer);
     const int64_t capacity = state.room.usable - kept_from(ask, &state.room, false);
     const int64_t available = rn_sub(state.remaining, kept_from(ask, &state.room, state.dipped));
     rn_verdict verdict = {
@@ -258,7 +258,7 @@ static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, 
 
     rn_quota_advance(counter, now);
 
-    const rn_quota_room room = rn_quota_room_of(counter);
+    const rn_quota_room room = rn_quota_room_of(counter, false);
 
     if (ask->critical && ask->charge > 0 && ask->charge > rn_sub(quota_remaining(counter, &room), room.reserve)) {
         quota->dipped = true;
@@ -330,7 +330,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     rn_quota_advance(counter, now);
 
     const rn_quota *const quota = counter->u.quota;
-    const rn_quota_state state = quota_state(counter);
+    const rn_quota_state state = quota_state(counter, false);
 
     out->max = quota->max;
     out->usable = state.room.usable;

@@ -23,7 +23,8 @@ typedef struct rn_quota_state {
     bool dipped;
 } rn_quota_state;
 
-rn_quota_room rn_quota_room_of(const rn_counter *counter);
+/* `enforcer`: as the provider counts, without share and reserve. */
+rn_quota_room rn_quota_room_of(const rn_counter *counter, bool enforcer);
 bool rn_quota_fits(const rn_quota_state *state, const rn_ask *ask);
 bool rn_quota_is_rolling(const rn_counter *counter);
 /* Bring the window and the flight up to `now`; every operation does this first. */

@@ -107,7 +107,7 @@ static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, con
     const rn_quota *const quota = counter->u.quota;
     const rn_quota_rolling *const rolling = &quota->rolling;
     rn_quota_state state = {
-        .room = rn_quota_room_of(counter),
+        .room = rn_quota_room_of(counter, ask->enforcer),
         .exhausted = quota->exhausted && rn_time_before(at, rolling->exhausted_until),
         .dipped = quota->dipped && rn_time_before(at, leaves_at(counter, bucket_of(counter, quota->dipped_at))),
     };

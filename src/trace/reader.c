@@ -38,7 +38,8 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_BLANK] = "",          [RN_TRACE_OUTPUT] = "",         [RN_TRACE_CONFIG] = "config",
     [RN_TRACE_ACQUIRE] = "acquire", [RN_TRACE_OBSERVE] = "observe", [RN_TRACE_RELEASE] = "release",
     [RN_TRACE_RENEW] = "renew",     [RN_TRACE_CANCEL] = "cancel",   [RN_TRACE_ADVANCE] = "advance",
-    [RN_TRACE_STATS] = "stats",     [RN_TRACE_LIMITS] = "limits",   [RN_TRACE_LEASES] = "leases",
+    [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",     [RN_TRACE_LIMITS] = "limits",
+    [RN_TRACE_LEASES] = "leases",
 };
 
 /* Operations of the specification that this version cannot carry out. */
@@ -49,11 +50,13 @@ static const char *const later_names[] = {
 enum {
     CONFIG = 1 << RN_TRACE_CONFIG,
     ACQUIRE = 1 << RN_TRACE_ACQUIRE,
+    CHECK = 1 << RN_TRACE_CHECK,
+    ASKS = ACQUIRE | CHECK,
     OBSERVE = 1 << RN_TRACE_OBSERVE,
     RELEASE = 1 << RN_TRACE_RELEASE,
     RENEW = 1 << RN_TRACE_RENEW,
     CANCEL = 1 << RN_TRACE_CANCEL,
-    NAMED = ACQUIRE | OBSERVE | RELEASE | RENEW | CANCEL,
+    NAMED = ASKS | OBSERVE | RELEASE | RENEW | CANCEL,
     TIMED = NAMED | 1 << RN_TRACE_ADVANCE | 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES,
 };
 
@@ -272,6 +275,18 @@ static bool take_priority(reading *g, const rn_json_value *value, void *into)
     return true;
 }
 
+static bool take_mode(reading *g, const rn_json_value *value, void *into)
+{
+    static const char *const words[] = {"acquire", "enforcer"};
+    ration_check_mode *const mode = into;
+    size_t index = 0;
+
+    if (!take_word(g, value, words, 2, &index))
+        return false;
+    *mode = (ration_check_mode)index;
+    return true;
+}
+
 static bool take_outcome(reading *g, const rn_json_value *value, void *into)
 {
     static const char *const words[] = {"success", "throttled", "failure", "cancelled"};
@@ -403,23 +418,24 @@ static const member members[] = {
     {"startedAt", CONFIG, 0, take_started, INTO(started_at)},
     {"at", TIMED, TIMED, take_at, INTO(at)},
     {"id", NAMED, NAMED, take_id, INTO(id)},
-    {"provider", ACQUIRE, 0, take_text, INTO(request.provider)},
-    {"account", ACQUIRE, 0, take_text, INTO(request.account)},
-    {"target", ACQUIRE, 0, take_text, INTO(request.target)},
-    {"credential", ACQUIRE, 0, take_text, INTO(request.credential)},
-    {"tenant", ACQUIRE, 0, take_text, INTO(request.tenant)},
-    {"class", ACQUIRE, 0, take_text, INTO(request.class_name)},
-    {"cost", ACQUIRE, 0, take_units, INTO(request.cost)},
-    {"hold", ACQUIRE, 0, take_hold, INTO(request.hold_us)},
-    {"wait", ACQUIRE, 0, take_span, INTO(request.wait_us)},
-    {"ttl", ACQUIRE, 0, take_ttl, INTO(request.ttl_us)},
-    {"priority", ACQUIRE, 0, take_priority, INTO(request.priority)},
-    {"method", ACQUIRE, 0, take_text, INTO(request.method)},
-    {"path", ACQUIRE, 0, take_text, INTO(request.path)},
-    {"endpoint", ACQUIRE, 0, take_text, INTO(request.endpoint)},
-    {"vars", ACQUIRE, 0, take_vars, INTO(request)},
-    {"retry", ACQUIRE, 0, take_retry, INTO(request.retry)},
-    {"auth", ACQUIRE, 0, take_auth, INTO(request.auth)},
+    {"provider", ASKS, 0, take_text, INTO(request.provider)},
+    {"account", ASKS, 0, take_text, INTO(request.account)},
+    {"target", ASKS, 0, take_text, INTO(request.target)},
+    {"credential", ASKS, 0, take_text, INTO(request.credential)},
+    {"tenant", ASKS, 0, take_text, INTO(request.tenant)},
+    {"class", ASKS, 0, take_text, INTO(request.class_name)},
+    {"cost", ASKS, 0, take_units, INTO(request.cost)},
+    {"hold", ASKS, 0, take_hold, INTO(request.hold_us)},
+    {"wait", ASKS, 0, take_span, INTO(request.wait_us)},
+    {"ttl", ASKS, 0, take_ttl, INTO(request.ttl_us)},
+    {"priority", ASKS, 0, take_priority, INTO(request.priority)},
+    {"method", ASKS, 0, take_text, INTO(request.method)},
+    {"path", ASKS, 0, take_text, INTO(request.path)},
+    {"endpoint", ASKS, 0, take_text, INTO(request.endpoint)},
+    {"vars", ASKS, 0, take_vars, INTO(request)},
+    {"retry", ASKS, 0, take_retry, INTO(request.retry)},
+    {"auth", ASKS, 0, take_auth, INTO(request.auth)},
+    {"mode", CHECK, 0, take_mode, INTO(check)},
     {"status", OBSERVE, 0, take_status, INTO(response.status)},
     {"headers", OBSERVE, 0, take_headers, INTO(response)},
     {"body", OBSERVE, 0, take_text, INTO(response.body)},

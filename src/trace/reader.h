@@ -29,6 +29,7 @@ typedef enum rn_trace_op {
     RN_TRACE_RELEASE,
     RN_TRACE_RENEW,
     RN_TRACE_CANCEL,
+    RN_TRACE_CHECK,
     RN_TRACE_ADVANCE,
     RN_TRACE_STATS,
     RN_TRACE_LIMITS,
@@ -47,6 +48,7 @@ typedef struct rn_trace_line {
     ration_request request;
     ration_response response;
     ration_completion completion;
+    ration_check_mode check;
     bool has_started_at; /* config */
     ration_time started_at;
 } rn_trace_line;

@@ -213,6 +213,9 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_SUBMIT:
         rn_trace_write_acquire(out, call->at, id_of(recorder, call->serial), call->request);
         break;
+    case RATION_OP_CHECK:
+        rn_trace_write_check(out, call->at, id_of(recorder, call->serial), call->request, call->check);
+        break;
     case RATION_OP_RELEASE:
         rn_trace_write_release(out, call->at, id_of(recorder, call->serial), call->completion);
         break;
@@ -270,6 +273,12 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
                           err == RATION_OK ? words[call->op].done : "unknown");
 }
 
+/* Is the operation answered by a decision? */
+static bool decision_of(ration_op op)
+{
+    return op == RATION_OP_SUBMIT || op == RATION_OP_CHECK;
+}
+
 static void sink_answer(void *ctx, const ration_call *call, int err, const ration_decision *decision)
 {
     rn_recorder *const recorder = ctx;
@@ -277,11 +286,11 @@ static void sink_answer(void *ctx, const ration_call *call, int err, const ratio
 
     if (recorder->stopped || call->op == RATION_OP_ADVANCE || call->op == RATION_OP_REPORT)
         return;
-    if (err != RATION_OK && (err != RATION_ERR_UNKNOWN || call->op == RATION_OP_SUBMIT)) {
+    if (err != RATION_OK && (err != RATION_ERR_UNKNOWN || decision_of(call->op))) {
         call_take_back(recorder, call->at);
         return;
     }
-    if (call->op != RATION_OP_SUBMIT) {
+    if (!decision_of(call->op)) {
         answer_write(recorder, call, err);
         return;
     }
@@ -290,8 +299,10 @@ static void sink_answer(void *ctx, const ration_call *call, int err, const ratio
     const ration_text id = id_of(recorder, decision->serial);
 
     memcpy(name, id.data, id.size);
-    rn_trace_write_decision(out, call->at, (ration_text){name, id.size}, decision, &recorder->names);
-    if (decision->result != RATION_REFUSED && remember_lease(recorder, decision) != RATION_OK && out->err == RATION_OK)
+    rn_trace_write_decision(out, call->at, call->op == RATION_OP_CHECK ? "check" : "acquire",
+                            (ration_text){name, id.size}, decision, &recorder->names);
+    if (call->op == RATION_OP_SUBMIT && decision->result != RATION_REFUSED &&
+        remember_lease(recorder, decision) != RATION_OK && out->err == RATION_OK)
         out->err = RATION_ERR_NOMEM;
 }
 

@@ -225,10 +225,26 @@ static int replay_acquire(rn_replay *replay, const rn_trace_line *line)
                            ration_err_text(err));
         return RATION_ERR_SYNTAX;
     }
-    rn_trace_write_decision(&replay->out, line->at, line->id, &decision, &replay->names);
+    rn_trace_write_decision(&replay->out, line->at, rn_trace_op_name(line->op), line->id, &decision, &replay->names);
     if (decision.result != RATION_REFUSED)
         return rn_ids_add(&replay->ids, id, decision.lease);
     rn_ids_drop(&replay->ids, id);
+    return RATION_OK;
+}
+
+static int replay_check(rn_replay *replay, const rn_trace_line *line)
+{
+    ration_decision decision;
+    const int err = replay->decider->ops->check(replay->decider, line->at, &line->request, line->check, &decision);
+
+    if (err == RATION_ERR_NOMEM)
+        return err;
+    if (err != RATION_OK) {
+        rn_trace_fault_set(&replay->fault, line->number, line->text, 0, "the engine does not take this request: %s",
+                           ration_err_text(err));
+        return RATION_ERR_SYNTAX;
+    }
+    rn_trace_write_decision(&replay->out, line->at, rn_trace_op_name(line->op), line->id, &decision, &replay->names);
     return RATION_OK;
 }
 
@@ -284,6 +300,8 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
     switch (line->op) {
     case RN_TRACE_ACQUIRE:
         return replay_acquire(replay, line);
+    case RN_TRACE_CHECK:
+        return replay_check(replay, line);
     case RN_TRACE_OBSERVE:
     case RN_TRACE_RELEASE:
     case RN_TRACE_RENEW:

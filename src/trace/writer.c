@@ -93,8 +93,8 @@ static void write_refusal(rn_output *out, ration_time at, const ration_decision 
     write_blocking(out, decision, names);
 }
 
-void rn_trace_write_decision(rn_output *out, ration_time at, ration_text id, const ration_decision *decision,
-                             const rn_trace_names *names)
+void rn_trace_write_decision(rn_output *out, ration_time at, const char *op, ration_text id,
+                             const ration_decision *decision, const rn_trace_names *names)
 {
     static const char *const results[] = {
         [RATION_REFUSED] = "refused",
@@ -103,7 +103,7 @@ void rn_trace_write_decision(rn_output *out, ration_time at, ration_text id, con
         [RATION_PENDING] = "pending",
     };
 
-    op_open(out, at, "acquire", id);
+    op_open(out, at, op, id);
     rn_output_str(out, "result", results[decision->result]);
     if (decision->result == RATION_REFUSED) {
         write_refusal(out, at, decision, names);
@@ -286,9 +286,8 @@ static void write_vars(rn_output *out, const ration_request *request)
     rn_output_close(out, '}');
 }
 
-void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request)
+static void write_asked(rn_output *out, const ration_request *request)
 {
-    op_open(out, at, "acquire", id);
     optional_text(out, "provider", request->provider);
     optional_text(out, "account", request->account);
     optional_text(out, "target", request->target);
@@ -315,6 +314,22 @@ void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, cons
         rn_output_bool(out, "retry", true);
     if (request->auth != RATION_AUTH_UNSET)
         rn_output_bool(out, "auth", request->auth == RATION_AUTH_YES);
+}
+
+void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request)
+{
+    op_open(out, at, "acquire", id);
+    write_asked(out, request);
+    line_close(out);
+}
+
+void rn_trace_write_check(rn_output *out, ration_time at, ration_text id, const ration_request *request,
+                          ration_check_mode mode)
+{
+    op_open(out, at, "check", id);
+    if (mode == RATION_CHECK_ENFORCER)
+        rn_output_str(out, "mode", "enforcer");
+    write_asked(out, request);
     line_close(out);
 }
 

@@ -23,8 +23,8 @@ typedef struct rn_trace_names {
 } rn_trace_names;
 
 /* Out: what an engine answered. */
-void rn_trace_write_decision(rn_output *out, ration_time at, ration_text id, const ration_decision *decision,
-                             const rn_trace_names *names);
+void rn_trace_write_decision(rn_output *out, ration_time at, const char *op, ration_text id,
+                             const ration_decision *decision, const rn_trace_names *names);
 /* "released", "unknown" ... as the answer to `op`. */
 void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ration_text id, const char *result);
 /* Granted, refused, lost; nothing for an event that has no line (a penalty). */
@@ -55,6 +55,8 @@ typedef struct rn_trace_filter {
 } rn_trace_filter;
 
 void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request);
+void rn_trace_write_check(rn_output *out, ration_time at, ration_text id, const ration_request *request,
+                          ration_check_mode mode);
 void rn_trace_write_observe(rn_output *out, ration_time at, ration_text id, const ration_response *response,
                             const rn_trace_filter *filter);
 void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, const ration_completion *completion);

@@ -85,7 +85,8 @@ static void decisions_have_their_members_in_order(void **state)
         const size_t size = strlen(decisions[i].want);
 
         CHECK_ROW(decisions[i].why);
-        rn_trace_write_decision(&out, ration_time_of(10000), ration_text_of("x"), &decisions[i].decision, &names);
+        rn_trace_write_decision(&out, ration_time_of(10000), "acquire", ration_text_of("x"), &decisions[i].decision,
+                                &names);
         CHECK(out.size >= size);
         CHECK_EQ(memcmp(out.data, decisions[i].want, size), 0);
         /* The rest of a refusal is its explanation. */

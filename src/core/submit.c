@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Asking: from a request to a decision, for good (submit) or only to know (check).
+ *
+ * A lease is taken from the pool and filled before anything is decided, so that the decision looks at one thing, whether it is
+ * for a newcomer or a waiter. Nobody knows of it yet: after a refusal or a check it goes back, and its life does not count. All
+ * memory that granting or queueing may need is there by then.
+ */
+
+#include "core/engine.h"
+
+static bool span_is_valid(int64_t us)
+{
+    return us == RATION_UNSET || (us >= 0 && (us <= RATION_TIME_MAX_US || us == RATION_FOREVER_US));
+}
+
+static bool texts_are_valid(const ration_request *r)
+{
+    const ration_text texts[] = {r->provider, r->account,  r->target, r->credential, r->method,
+                                 r->path,     r->endpoint, r->tenant, r->class_name};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].data == NULL && texts[i].size > 0)
+            return false;
+    }
+    for (size_t i = 0; i < r->var_count; i++) {
+        if (r->vars[i].name.data == NULL || r->vars[i].value.data == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool request_is_valid(const ration_request *r)
+{
+    return r != NULL && (unsigned)r->priority <= RATION_PRIORITY_LOW && (unsigned)r->auth <= RATION_AUTH_YES &&
+           (r->cost == RATION_UNSET || (r->cost >= 0 && r->cost <= RATION_UNITS_MAX)) && span_is_valid(r->hold_us) &&
+           span_is_valid(r->ttl_us) && r->wait_us >= 0 && (r->vars != NULL || r->var_count == 0) && r->ttl_us != 0 &&
+           texts_are_valid(r);
+}
+
+static bool has_cost(const ration_defaults *defaults)
+{
+    return defaults != NULL && (defaults->cost > 0 || (defaults->has_cost && defaults->cost == 0));
+}
+
+/* What the request says, else its endpoint, else its provider, else one unit. */
+static int64_t cost_of(const ration_request *request, const rn_route *route)
+{
+    if (request->cost != RATION_UNSET)
+        return request->cost;
+    if (has_cost(route->endpoint))
+        return route->endpoint->cost;
+    return has_cost(&route->provider->rule.defaults) ? route->provider->rule.defaults.cost : RATION_UNIT;
+}
+
+/* RATION_UNSET: no declared end. */
+static int64_t hold_of(const ration_request *request, const rn_route *route)
+{
+    const int64_t general = route->provider->rule.defaults.hold_us;
+    int64_t hold = request->hold_us;
+
+    if (hold == RATION_UNSET && route->endpoint != NULL && route->endpoint->hold_us > 0)
+        hold = route->endpoint->hold_us;
+    if (hold == RATION_UNSET && general > 0)
+        hold = general;
+    return hold == RATION_FOREVER_US ? RATION_UNSET : hold;
+}
+
+static ration_priority priority_or_default(ration_priority given, const rn_route *route)
+{
+    const ration_priority general = route->provider->rule.defaults.priority;
+
+    if (given != RATION_PRIORITY_UNSET)
+        return given;
+    if (route->endpoint != NULL && route->endpoint->priority != RATION_PRIORITY_UNSET)
+        return route->endpoint->priority;
+    return general != RATION_PRIORITY_UNSET ? general : RATION_PRIORITY_NORMAL;
+}
+
+static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, const ration_request *request)
+{
+    lease->serial = engine->serial;
+    lease->user = request->user;
+    lease->route = route;
+    lease->retry = request->retry;
+    lease->cost = cost_of(request, route);
+    lease->hold_us = hold_of(request, route);
+    lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
+    lease->since = engine->now;
+    lease->deadline = rn_time_after(engine->now, request->wait_us);
+    lease->rank.priority = priority_or_default(request->priority, route);
+    lease->rank.tag = rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost,
+                                   rn_book_weight(&engine->book, route->tenant));
+    lease->rank.serial = engine->serial;
+
+    lease->place_count = route->count;
+    for (size_t i = 0; i < route->count; i++) {
+        rn_counter *counter = route->links[i].counter;
+
+        lease->places[i] = (rn_place){
+            .lease = lease,
+            .counter = counter,
+            .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT,
+        };
+        rn_heap_node_init(&lease->places[i].node);
+    }
+}
+
+size_t rn_events_owed(const ration_engine *engine)
+{
+    return (size_t)engine->leases.used + (size_t)engine->totals.waiting;
+}
+
+static int submit_reserve(ration_engine *engine, const rn_route *route)
+{
+    int err = rn_leases_reserve(&engine->leases, route->count);
+
+    if (err == RATION_OK)
+        err = rn_alarms_reserve(&engine->timers, engine->timers_needed + 1);
+    if (err == RATION_OK)
+        err = rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 2);
+    return err;
+}
+
+static void refuse_plain(ration_engine *engine, ration_reason reason, const rn_limit *limit, ration_decision *out)
+{
+    const rn_finding finding = {
+        .reason = reason,
+        .retry_at = {RATION_NEVER_US},
+        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+    };
+
+    rn_decision_refuse(engine, &finding, out);
+    out->limit = limit != NULL ? limit->rule->name : NULL;
+}
+
+static bool queue_is_full(const ration_engine *engine, const rn_lease *lease)
+{
+    const rn_queue *queue = &lease->route->provider->queue;
+
+    return queue->count >= engine->book.max_waiters ||
+           rn_queue_waiting(queue, lease->route->tenant) >= engine->book.max_waiters_per_tenant;
+}
+
+/* What the finding comes to. Takes nothing. */
+static void answer(ration_engine *engine, const rn_lease *lease, const rn_finding *finding, ration_decision *out)
+{
+    const bool may_wait = rn_time_before(lease->since, lease->deadline);
+
+    if (finding->refuses || (finding->bound && !may_wait)) {
+        rn_decision_refuse(engine, finding, out);
+        return;
+    }
+    if (finding->bound && queue_is_full(engine, lease)) {
+        refuse_plain(engine, RATION_REASON_QUEUE_FULL, NULL, out);
+        return;
+    }
+    *out = (ration_decision){
+        .result = finding->bound ? RATION_QUEUED : RATION_GRANTED,
+        .serial = engine->serial,
+        .at = engine->now,
+        .retry_at = {RATION_NEVER_US},
+    };
+}
+
+/* Decide for a filled lease that nobody knows of yet. */
+static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
+{
+    rn_finding finding;
+
+    engine->totals.shadowed += rn_note_shadows(engine, lease);
+    rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
+    answer(engine, lease, &finding, out);
+    if (out->result == RATION_REFUSED)
+        return RATION_OK;
+    out->lease = rn_lease_handle(lease);
+    if (out->result == RATION_GRANTED) {
+        rn_lease_take(engine, lease);
+        return RATION_OK;
+    }
+    engine->totals.queued++;
+
+    const int err = rn_wait(engine, lease);
+
+    if (err != RATION_OK)
+        engine->totals.queued--;
+    return err;
+}
+
+/* A lease for the request, filled and known to nobody; NULL with `*out` a refusal where its names lead nowhere. */
+static int lease_prepare(ration_engine *engine, const ration_request *request, rn_lease **lease, ration_decision *out)
+{
+    const rn_limit *limit;
+    ration_reason reason;
+    rn_route *route;
+    int err = rn_routes_find(&engine->routes, engine->now, request, &route, &reason, &limit);
+
+    *lease = NULL;
+    if (err != RATION_OK)
+        return err;
+    if (route == NULL) {
+        refuse_plain(engine, reason, limit, out);
+        return RATION_OK;
+    }
+    err = submit_reserve(engine, route);
+    if (err != RATION_OK) {
+        rn_route_release(&engine->routes, route);
+        return err;
+    }
+    *lease = rn_leases_take(&engine->leases);
+    engine->timers_needed++;
+    lease_fill(engine, *lease, route, request);
+    return RATION_OK;
+}
+
+static void lease_unprepare(ration_engine *engine, rn_lease *lease)
+{
+    rn_route *route = lease->route;
+
+    engine->timers_needed--;
+    rn_leases_untake(&engine->leases, lease);
+    rn_route_release(&engine->routes, route);
+}
+
+static int submit(ration_engine *engine, const ration_request *request, ration_decision *out)
+{
+    rn_lease *lease;
+    int err = lease_prepare(engine, request, &lease, out);
+
+    if (err != RATION_OK || lease == NULL)
+        return err;
+    err = decide(engine, lease, out);
+    if (err != RATION_OK || out->result == RATION_REFUSED)
+        lease_unprepare(engine, lease);
+    return err;
+}
+
+static int check(ration_engine *engine, const ration_request *request, ration_check_mode mode, ration_decision *out)
+{
+    rn_lease *lease;
+    rn_finding finding;
+    const int err = lease_prepare(engine, request, &lease, out);
+
+    if (err != RATION_OK || lease == NULL)
+        return err;
+    if (mode == RATION_CHECK_ENFORCER) {
+        lease->deadline = lease->since;
+        rn_examine_as_enforcer(engine, lease, &finding);
+    } else {
+        rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
+    }
+    answer(engine, lease, &finding, out);
+    lease_unprepare(engine, lease);
+    return RATION_OK;
+}
+
+int ration_engine_check(ration_engine *engine, ration_time now, const ration_request *request, ration_check_mode mode,
+                        ration_decision *out)
+{
+    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !request_is_valid(request) ||
+        (unsigned)mode > RATION_CHECK_ENFORCER)
+        return RATION_ERR_INVALID;
+
+    ration_decision decision;
+    const ration_call call = {
+        .op = RATION_OP_CHECK,
+        .at = rn_clock_clamp(engine, now),
+        .serial = ++engine->serial,
+        .request = request,
+        .check = mode,
+    };
+
+    rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
+
+    const int err = check(engine, request, mode, &decision);
+
+    if (err == RATION_OK)
+        *out = decision;
+    rn_sink_answer(engine, &call, err, err == RATION_OK ? &decision : NULL);
+    return err;
+}
+
+int ration_engine_submit(ration_engine *engine, ration_time now, const ration_request *request, ration_decision *out)
+{
+    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !request_is_valid(request))
+        return RATION_ERR_INVALID;
+
+    ration_decision decision;
+    const ration_call call = {
+        .op = RATION_OP_SUBMIT,
+        .at = rn_clock_clamp(engine, now),
+        .serial = ++engine->serial,
+        .request = request,
+    };
+
+    rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
+
+    const int err = submit(engine, request, &decision);
+
+    if (err == RATION_OK) {
+        engine->totals.submitted++;
+        if (decision.result == RATION_REFUSED) {
+            engine->totals.refused++;
+            engine->totals.refusals[decision.reason]++;
+        }
+        *out = decision;
+    }
+    rn_sink_answer(engine, &call, err, err == RATION_OK ? &decision : NULL);
+    rn_pump(engine);
+    return err;
+}
