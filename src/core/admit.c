@@ -5,8 +5,9 @@
  *
  * Examining changes nothing, so a refusal spends nothing anywhere. Of all that binds, the one named is: one that
  * refuses (not retryable before retryable), else one whose time is unknown, else the latest, ties to the one declared
- * first. The time to retry is the latest of all and unknown if one of them is. A bucket that comes too late for the
- * deadline counts as one that refuses, with the reason `deadline`, since it is the cause.
+ * first. The time to retry is the latest of all and unknown if one of them is; it is an estimate, too, where others wait
+ * for a counter of the request: they may come before it then. A bucket that comes too late for the deadline counts as one
+ * that refuses, with the reason `deadline`, since it is the cause.
  *
  * Chapter 1, "Admission" and "Decisions".
  */
@@ -220,6 +221,8 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
 
 void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out)
 {
+    const size_t itself = lease->state == RN_LEASE_WAITING ? 1 : 0;
+
     *out = (rn_finding){.retry_at = engine->now};
     examine_penalty(&lease->route->account->penalty, NULL, engine, lease, stage, out);
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -229,6 +232,7 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn
             continue;
         examine_penalty(&place->counter->penalty, place->counter, engine, lease, stage, out);
         examine_counter(engine, lease, place, stage, out);
+        out->estimate = out->estimate || place->counter->watcher_count > itself;
     }
     if (stage == RN_STAGE_DEADLINE)
         out->reason = RATION_REASON_DEADLINE;
