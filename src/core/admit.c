@@ -5,9 +5,9 @@
  *
  * Examining changes nothing, so a refusal spends nothing anywhere. Of all that binds, the one named is: one that
  * refuses (not retryable before retryable), else one whose time is unknown, else the latest, ties to the one declared
- * first. The time to retry is the latest of all and unknown if one of them is; it is an estimate, too, where others wait
- * for a counter of the request: they may come before it then. A bucket that comes too late for the deadline counts as one
- * that refuses, with the reason `deadline`, since it is the cause.
+ * first. The time to retry is the latest of all and unknown if one of them is; it is an estimate, too, where others
+ * wait for a counter of the request: they may come before it then. A bucket that comes too late for the deadline counts
+ * as one that refuses, with the reason `deadline`, since it is the cause.
  *
  * Chapter 1, "Admission" and "Decisions".
  */
@@ -39,7 +39,7 @@ static bool counter_is_ahead(const rn_counter *counter, const rn_rank *rank)
 }
 
 /*
- * The charges of those ahead, in O(those ahead): the heap is walked from its top, and what lies below one that is not
+ * The charges of those ahead. Who comes after all has it at once; else in O(those ahead): the heap is walked from its top, and what lies below one that is not
  * ahead is not either. Node `at` has the children 2 at + 1 (odd) and 2 at + 2 (even).
  */
 static int64_t counter_ahead(const rn_counter *counter, const rn_rank *rank)
@@ -47,6 +47,8 @@ static int64_t counter_ahead(const rn_counter *counter, const rn_rank *rank)
     int64_t sum = 0;
     size_t at = 0;
 
+    if (rn_rank_before(&counter->places_last, rank))
+        return counter->places_charge;
     for (;;) {
         const rn_place *place =
             at < counter->places.size ? (const rn_place *)(const void *)counter->places.items[at] : NULL;

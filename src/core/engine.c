@@ -188,7 +188,8 @@ void rn_lease_take(ration_engine *engine, rn_lease *lease)
 
     lease->state = RN_LEASE_HELD;
     lease->since = engine->now;
-    lease->ends_at.us = lease->hold_us == RATION_UNSET ? RATION_NEVER_US : rn_time_after(engine->now, lease->hold_us).us;
+    lease->ends_at.us =
+        lease->hold_us == RATION_UNSET ? RATION_NEVER_US : rn_time_after(engine->now, lease->hold_us).us;
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
         rn_counter *counter = place->counter;

@@ -19,6 +19,7 @@
 #include "core/alarm.h"
 #include "core/bucket.h"
 #include "core/penalty.h"
+#include "core/queue.h"
 #include "core/quota.h"
 #include "core/slots.h"
 #include "core/zone.h"
@@ -121,6 +122,8 @@ struct rn_counter {
     rn_penalty penalty;
     rn_alarm penalty_timer;
     rn_heap places;                               /* of waiters that have it in their short set, in waiting order */
+    int64_t places_charge;                        /* of all of them together */
+    rn_rank places_last;                          /* none of them comes after it */
     TAILQ_HEAD(rn_place_list, rn_place) watchers; /* of all waiters that need it, but for the parked ones */
     struct rn_place_list parked;                  /* of those that could take everything while a penalty runs */
     size_t watcher_count;                         /* in both lists */

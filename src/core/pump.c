@@ -99,10 +99,8 @@ void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
 {
     rn_heap_node *top = rn_heap_top(&counter->places);
 
-    if (counter->watcher_count == 0) {
-        rn_alarm_disarm(&engine->timers, &counter->wake);
+    if (counter->watcher_count == 0)
         return;
-    }
     if (!counter->dirty) {
         counter->dirty = true;
         TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
@@ -123,9 +121,22 @@ static void place_keep(ration_engine *engine, rn_place *place)
 
     assert(err == RATION_OK);
     (void)err;
+    if (counter->places.size == 1 || rn_rank_before(&counter->places_last, &place->lease->rank))
+        counter->places_last = place->lease->rank;
+    counter->places_charge = rn_add(counter->places_charge, place->charge);
     counter_rouse(engine, counter);
     if (rn_heap_top(&counter->places) == &place->node)
         rn_mark(engine, counter, false);
+}
+
+static void place_leave(rn_place *place)
+{
+    rn_counter *counter = place->counter;
+
+    if (!rn_heap_contains(&place->node))
+        return;
+    rn_heap_remove(&counter->places, &place->node);
+    counter->places_charge = counter->places.size == 0 ? 0 : rn_sub(counter->places_charge, place->charge);
 }
 
 /* ---- coming and going ---- */
@@ -157,13 +168,14 @@ static void watch(ration_engine *engine, rn_lease *lease, rn_place *place)
         rn_alarm_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
 }
 
-static void unwatch(rn_place *place)
+static void unwatch(ration_engine *engine, rn_place *place)
 {
     rn_counter *counter = place->counter;
 
     TAILQ_REMOVE(&counter->watchers, place, watch);
     counter->watcher_count--;
     if (counter->watcher_count == 0) {
+        rn_alarm_disarm(&engine->timers, &counter->wake);
         counter->watch_charge_max = 0;
         counter->watch_deadline_min.us = RATION_NEVER_US;
     }
@@ -211,8 +223,8 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
 
-        rn_heap_remove(&place->counter->places, &place->node);
-        unwatch(place);
+        place_leave(place);
+        unwatch(engine, place);
         rn_mark(engine, place->counter, false);
     }
 }

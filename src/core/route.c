@@ -79,34 +79,48 @@ void rn_routes_fini(rn_routes *routes)
     routes->scratch = NULL;
 }
 
+/* Names in the scratch buffer, up to NAMES_MAX bytes. */
+typedef struct name_list {
+    char *data;
+    size_t used;
+    bool full;
+} name_list;
+
 /* The names as one text, each behind its length; an absent one differs from an empty one. */
-static void names_put(rn_builder *b, ration_text text)
+static void names_put(name_list *names, ration_text text)
 {
     const uint32_t size = text.data == NULL ? UINT32_MAX : (uint32_t)text.size;
-    char bytes[sizeof size];
+    char *at = names->data + names->used;
 
-    memcpy(bytes, &size, sizeof size);
-    rn_builder_text(b, (ration_text){bytes, sizeof bytes});
-    rn_builder_text(b, text);
+    if (names->full || NAMES_MAX - names->used < sizeof size || text.size > NAMES_MAX - names->used - sizeof size) {
+        names->full = true;
+        return;
+    }
+    memcpy(at, &size, sizeof size);
+    if (text.size > 0)
+        memcpy(at + sizeof size, text.data, text.size);
+    names->used += sizeof size + text.size;
 }
 
-static bool names_build(const ration_request *request, rn_builder *b)
+static bool names_build(const ration_request *request, name_list *names)
 {
-    names_put(b, request->provider);
-    names_put(b, request->account);
-    names_put(b, request->target);
-    names_put(b, request->credential);
-    names_put(b, request->method);
-    names_put(b, request->endpoint);
-    names_put(b, rn_path_without_query(request->path));
-    names_put(b, request->tenant);
-    names_put(b, request->class_name);
-    rn_builder_char(b, (char)('0' + (int)request->auth));
+    const char auth = (char)('0' + (int)request->auth);
+
+    names_put(names, request->provider);
+    names_put(names, request->account);
+    names_put(names, request->target);
+    names_put(names, request->credential);
+    names_put(names, request->method);
+    names_put(names, request->endpoint);
+    names_put(names, rn_path_without_query(request->path));
+    names_put(names, request->tenant);
+    names_put(names, request->class_name);
+    names_put(names, (ration_text){&auth, 1});
     for (size_t i = 0; i < request->var_count; i++) {
-        names_put(b, request->vars[i].name);
-        names_put(b, request->vars[i].value);
+        names_put(names, request->vars[i].name);
+        names_put(names, request->vars[i].value);
     }
-    return !b->full;
+    return !names->full;
 }
 
 static bool subject_add(rn_subject *subject, ration_text name, ration_text value)
@@ -478,12 +492,11 @@ static rn_account *account_find(const rn_book *book, const ration_request *reque
 int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *request, rn_route **out,
                    ration_reason *reason, const rn_limit **limit)
 {
-    rn_builder names;
+    name_list names = {.data = routes->scratch};
 
     *out = NULL;
     *reason = RATION_REASON_NONE;
     *limit = NULL;
-    rn_builder_init(&names, routes->scratch, NAMES_MAX);
     if (!names_build(request, &names))
         return RATION_ERR_INVALID;
 

@@ -10,11 +10,17 @@
 
 #include "core/template.h"
 
+#include <string.h>
+
 ration_text rn_path_without_query(ration_text path)
 {
-    for (size_t i = 0; i < path.size; i++) {
-        if (path.data[i] == '?' || path.data[i] == '#')
-            return rn_text_slice(path, 0, i);
+    static const char ends[] = {'?', '#'};
+
+    for (size_t i = 0; i < sizeof ends && path.size > 0; i++) {
+        const char *end = memchr(path.data, ends[i], path.size);
+
+        if (end != NULL)
+            path.size = (size_t)(end - path.data);
     }
     return path;
 }
