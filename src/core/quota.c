@@ -275,19 +275,26 @@ static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, 
     rn_flight_add(counter, hold);
 }
 
+/* Had it surely reached the provider when `other` was granted? */
+static bool was_seen_by(const rn_counter *counter, const rn_hold *hold, const rn_hold *other)
+{
+    const ration_time arrived = rn_time_add(hold->granted_at, counter->limit->spec.quota.arrival_us);
+
+    return (hold->quota.answered && other->order > hold->quota.answered_order) ||
+           !rn_time_before(other->granted_at, arrived);
+}
+
 /*
- * What a lease gives back that had been answered before others were granted was no part of what they had not seen: for
- * them it counts as returned before their grant.
+ * What a lease gives back that others had seen when they were granted was no part of what they had not seen: for them
+ * it counts as returned before their grant.
  */
 static void returned_before(const rn_counter *counter, const rn_hold *hold, uint64_t amount)
 {
     rn_hold *other = NULL;
 
-    if (!hold->quota.answered)
-        return;
     TAILQ_FOREACH_REVERSE(other, &counter->holds, rn_hold_list, next)
     {
-        if (other->order <= hold->quota.answered_order)
+        if (other->order <= hold->order || !was_seen_by(counter, hold, other))
             break;
         other->quota.returned += amount;
     }

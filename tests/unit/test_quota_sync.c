@@ -141,11 +141,19 @@ static void test_settlements(void **state)
         TELL("b", 6, 'b', N, "60", N, 0),
         IS("59", 6, 100 * UNIT, 12 * UNIT, 20 * UNIT, 59 * UNIT),
     };
+    static const quota_step arrived[] = {
+        ASK("a", 0, 'a', 10 * UNIT, NORMAL, GRANTED),
+        ASK("b: a has not been answered, but was there", 2 * SECOND_US, 'b', 10 * UNIT, NORMAL, GRANTED),
+        SETTLE("a cost less: b's r knows it or is too low", 3 * SECOND_US, 'a', UNIT),
+        TELL("b", 4 * SECOND_US, 'b', N, "60", N, 0),
+        IS("60", 4 * SECOND_US, 100 * UNIT, 11 * UNIT, 20 * UNIT, 60 * UNIT),
+    };
     const ration_limit_rule rule = quota_rule(100 * UNIT, RATION_COUNTS_COST, RATION_PERIOD_HOUR, 0);
 
     (void)state;
     QUOTA_RUN(&rule, steps);
     QUOTA_RUN(&rule, between);
+    QUOTA_RUN(&rule, arrived);
 }
 
 /* The golden trace truncated-delta, and resets that move the end. */
