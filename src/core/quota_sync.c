@@ -142,11 +142,15 @@ static void observe_rolling(rn_counter *counter, ration_time now, const rn_hold 
         mark_used(quota, hold);
 }
 
-/* A reset that no window could have is as bad as one that cannot be read. */
+/*
+ * A reset that no window could have is as bad as one that cannot be read. What a rolling window has counted by now has
+ * left it a window from now: that is its end, and a reset written as seconds, rounded up, lies a little behind it.
+ */
 static void reject_far_reset(const rn_counter *counter, ration_time now, rn_told *told)
 {
+    const int64_t length_us = counter->limit->spec.quota.length_us;
     const bool far = rn_quota_is_rolling(counter)
-                         ? rn_time_before(rn_time_add(now, counter->limit->spec.quota.length_us), told->reset)
+                         ? rn_time_before(rn_time_add(rn_time_add(now, length_us), length_us), told->reset)
                          : rn_window_classify(counter, now, told->reset) == RN_RESET_FAR;
 
     if (told->reset_is == RN_FIELD_OK && far)
