@@ -234,8 +234,8 @@ RATION_API RATION_MUST_CHECK int ration_engine_submit(ration_engine *engine, rat
 /**
  * What would be answered if this were asked now? Takes nothing, and nobody waits for it. Chapter 3, "Enforcer".
  *
- * `out->result` is RATION_GRANTED, RATION_QUEUED (a submit would wait) or RATION_REFUSED; `out->lease` names nothing. In mode
- * RATION_CHECK_ENFORCER the request does not wait; a rolling window still counts its extra bucket.
+ * `out->result` is RATION_GRANTED, RATION_QUEUED (a submit would wait) or RATION_REFUSED; `out->lease` names nothing.
+ * In mode RATION_CHECK_ENFORCER the request does not wait; a rolling window still counts its extra bucket.
  *
  * Errors     as for submit.
  * Cost       as for submit.

@@ -97,7 +97,7 @@ static void names_put(name_list *names, ration_text text)
         return;
     }
     memcpy(at, &size, sizeof size);
-    if (text.size > 0)
+    if (text.data != NULL && text.size > 0)
         memcpy(at + sizeof size, text.data, text.size);
     names->used += sizeof size + text.size;
 }

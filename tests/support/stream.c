@@ -168,7 +168,7 @@ static uint64_t mix_text(uint64_t hash, const char *data, size_t size)
 
 static uint64_t mix_decision(uint64_t hash, const ration_decision *d)
 {
-    char why[512];
+    char why[512] = "";
 
     hash = mix(hash, d->result);
     hash = mix(hash, d->lease.index);

@@ -349,18 +349,20 @@ static void defaults_come_from_the_endpoint_then_the_provider(void **state)
         ration_account_rule accounts[2];
         ration_provider_rule provider;
         ration_rules rules;
-        ration_lease_report lease = {.cost = -1};
 
         CHECK_ROW(rows[i].why);
         world_rules(&rules, &provider, accounts, &one_slot, 1);
         provider.endpoints = endpoints;
         provider.endpoint_count = 3;
-        if (rows[i].provider)
+        if (rows[i].provider) {
             provider.defaults = (ration_defaults){
                 .cost = 2 * RATION_UNIT, .hold_us = MS(20), .priority = RATION_PRIORITY_LOW, .class_name = "batch"};
+        }
         CHECK_EQ(world_init_rules(&w, &rules, NULL), RATION_OK);
         CHECK_STR(world_ask(&w, 0, rows[i].ask), "granted");
-        lease = only_lease();
+
+        const ration_lease_report lease = only_lease();
+
         CHECK_EQ(lease.cost, rows[i].cost * RATION_UNIT);
         CHECK_EQ(lease.ends_at.us, rows[i].hold_ms < 0 ? RATION_NEVER_US : MS(rows[i].hold_ms));
         CHECK_EQ(lease.priority, rows[i].priority);

@@ -245,10 +245,11 @@ static const char *observe_body(const char *name, int status, const char *body)
     const ration_response response = {.status = status, .body = ration_text_of(body)};
 
     for (size_t i = 0; i < w.count; i++) {
-        if (strcmp(w.names[i].name, name) == 0)
+        if (strcmp(w.names[i].name, name) == 0) {
             return ration_engine_observe(w.engine, ration_time_of(0), w.names[i].lease, &response) == RATION_OK
                        ? "ok"
                        : "error";
+        }
     }
     return "?";
 }

@@ -141,7 +141,7 @@ static void answer(script *s, size_t which, int status)
 static void count_rows(void *ctx, const ration_counter_report *report)
 {
     put(ctx, "%s %.*s %lld %lld;", report->limit, (int)report->key.size, report->key.data,
-        (long long)(report->used + report->held), (long long)(report->available + report->remaining));
+        (long long)report->used + (long long)report->held, (long long)report->available + (long long)report->remaining);
 }
 
 static void report(script *s)
@@ -155,7 +155,7 @@ static void report(script *s)
 static void play(script *s, int rounds)
 {
     for (int i = 0; i < rounds; i++) {
-        ask(s, i, i % 3 * 30);
+        ask(s, i, i % 3 * INT64_C(30));
         ask(s, 2 * i + 1, 15);
         if (i % 3 == 1)
             give_back(s, 0);
@@ -163,7 +163,7 @@ static void play(script *s, int rounds)
             answer(s, s->count - 1, i % 12 == 10 ? 429 : 200);
         if (i % 5 == 4 && s->count > 0)
             (void)ration_engine_renew(s->engine, ration_time_of(MS(s->now_ms)), s->leases[0]);
-        s->now_ms += i % 4 * 5;
+        s->now_ms += i % 4 * INT64_C(5);
         TWICE(s, ration_engine_advance(s->engine, ration_time_of(MS(s->now_ms))));
         events(s);
         while (s->count > 20)
