@@ -120,11 +120,15 @@ static int serve(serve_run *run, const ration_config *config, const char *record
 /* False: the usage was printed. */
 static bool arguments_read(const rn_command *self, int argc, char **argv, serve_arguments *out)
 {
-    *out = (serve_arguments){.config = CONFIG_DEFAULT};
+    *out = (serve_arguments){0};
     for (int i = 1; i < argc; i++) {
         const char **value = strcmp(argv[i], "--config") == 0   ? &out->config
                              : strcmp(argv[i], "--record") == 0 ? &out->record
                                                                 : NULL;
+        if (value == NULL && argv[i][0] != '-' && out->config == NULL) {
+            out->config = argv[i];
+            continue;
+        }
         if (value == NULL) {
             (void)rn_usage_error(self, "unknown argument '%s'", argv[i]);
             return false;
@@ -135,6 +139,8 @@ static bool arguments_read(const rn_command *self, int argc, char **argv, serve_
         }
         *value = argv[++i];
     }
+    if (out->config == NULL)
+        out->config = CONFIG_DEFAULT;
     return true;
 }
 

@@ -52,7 +52,7 @@ static const rn_command commands[] = {
      "are compared with the lines recorded in the trace instead: the first that differs is shown, and the status\n"
      "is 1. A malformed line is named as file:line:column and ends the replay with status 2.",
      rn_cmd_replay},
-    {"serve", "[--config FILE] [--record FILE]", "run the gateway and the control port",
+    {"serve", "[FILE] [--record FILE]", "run the gateway and the control port",
      "The config is ration.yaml unless named. --record writes every call of the engine as a trace for `ration "
      "replay`.\n"
      "SIGTERM lets calls end first; a second one does not.",
