@@ -211,9 +211,9 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
     }
     finding_add(out, &(binding){
                          .refuses = refused || late,
-                         .reason = !refused && (late || stage == RN_STAGE_DEADLINE) ? RATION_REASON_DEADLINE
-                                   : verdict.reason != RATION_REASON_NONE           ? verdict.reason
-                                                                                    : kind->reason,
+                         .reason = !refused && late                       ? RATION_REASON_DEADLINE
+                                   : verdict.reason != RATION_REASON_NONE ? verdict.reason
+                                                                          : kind->reason,
                          .counter = counter,
                          .at = verdict.at,
                          .estimate = verdict.estimate,

@@ -342,10 +342,8 @@ void rn_account_penalized(ration_engine *engine, rn_account *account)
         for (rn_map_node *node = rn_map_first(&queue->of[i].lines); node != NULL; node = rn_map_next(node)) {
             rn_lease *lease;
 
-            TAILQ_FOREACH (lease, &((rn_line *)(void *)node)->waiting, in_line) {
-                if (lease->route->account == account)
-                    doom_if_true(engine, lease);
-            }
+            TAILQ_FOREACH (lease, &((rn_line *)(void *)node)->waiting, in_line)
+                doom_if_true(engine, lease);
         }
     }
 }

@@ -2,6 +2,8 @@
 #include "support/check.h"
 #include "support/world.h"
 
+#include <stdio.h>
+
 #define MS(n) ((int64_t)(n)*1000)
 #define UNIT RATION_UNIT
 
@@ -206,6 +208,67 @@ static void a_free_slot_behind_a_waiter_has_no_time(void **state)
     world_fini(&w);
 }
 
+/* At its deadline too, a bucket behind a waiter is no reason to refuse: the slots are named, whose time is unknown. */
+static void what_a_waiter_was_short_of_at_its_deadline(void **state)
+{
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    CHECK_STR(world_ask(&w, 0, "w y=1 r=1 wait=9000"), "queued");
+    CHECK_STR(world_ask(&w, MS(150), "both x=1 r=1 wait=500"), "queued");
+    world_advance(&w, MS(650));
+    CHECK_STR(world_events(&w), "refused both deadline x 500;");
+    world_fini(&w);
+}
+
+/* Whoever is ahead counts, whoever is not does not, wherever they are in the heap. */
+static void the_charges_of_those_ahead(void **state)
+{
+    static const char *const priorities[] = {"critical", "high", "normal", "low"};
+
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    CHECK_STR(world_ask(&w, 0, "used c=1 cost=5"), "granted");
+    for (int64_t i = 0; i < 40; i++) {
+        char ask[64];
+
+        (void)snprintf(ask, sizeof ask, "w c=1 cost=%d wait=999999 priority=%s", (int)(i % 5) + 1, priorities[i * 7 % 4]);
+        CHECK_STR(world_ask(&w, 0, ask), "queued");
+    }
+    /* Ten of each priority, whose costs add up to 30. */
+    for (int64_t p = 0; p < 4; p++) {
+        char ask[64];
+
+        (void)snprintf(ask, sizeof ask, "a c=1 priority=%s", priorities[p]);
+        CHECK(strncmp(world_ask(&w, 0, ask), "rate_limited", 12) == 0);
+        CHECK_EQ(w.last.facts.ahead, (p + 1) * 30 * UNIT);
+    }
+    world_fini(&w);
+}
+
+static void a_free_waiter_ahead_has_no_time_either(void **state)
+{
+    static const ration_limit_rule two[] = {
+        {.name = "x", .kind = RATION_KIND_CONCURRENCY, .scope = by_x, .scope_count = 1, .max = UNIT},
+        {.name = "t",
+         .kind = RATION_KIND_CONCURRENCY,
+         .counts = RATION_COUNTS_COST,
+         .scope = by_account,
+         .scope_count = 1,
+         .max = 5 * UNIT},
+    };
+
+    (void)state;
+    world_init(&w, two, 2);
+    CHECK_STR(world_ask(&w, 0, "hx x=1 cost=1 hold=500"), "granted");
+    CHECK_STR(world_ask(&w, 0, "dear cost=5 wait=9000"), "queued");
+    CHECK_STR(world_ask(&w, 0, "free x=1 cost=0 wait=9000"), "queued"); /* behind it, so short of t as well */
+    CHECK_STR(world_cancel(&w, 0, "dear"), "cancelled");
+    CHECK_STR(world_ask(&w, 0, "a cost=1"), "concurrency_full t acc -");
+    CHECK_EQ(w.last.facts.ahead, 0);
+    CHECK_STR(world_ask(&w, 0, "b cost=5"), "concurrency_full t acc 500000us~");
+    world_fini(&w);
+}
+
 static void free_requests_wait_behind_others_too(void **state)
 {
     (void)state;
@@ -263,6 +326,9 @@ int main(void)
         cmocka_unit_test(the_facts_of_a_refusal),
         cmocka_unit_test(units_with_a_waiter_ahead_are_not_there),
         cmocka_unit_test(a_free_slot_behind_a_waiter_has_no_time),
+        cmocka_unit_test(what_a_waiter_was_short_of_at_its_deadline),
+        cmocka_unit_test(the_charges_of_those_ahead),
+        cmocka_unit_test(a_free_waiter_ahead_has_no_time_either),
         cmocka_unit_test(free_requests_wait_behind_others_too),
         cmocka_unit_test(a_refusal_takes_nothing_anywhere),
         cmocka_unit_test(a_shadow_limit_counts_and_never_binds),

@@ -90,6 +90,8 @@ static void tags_by_hand(void **state)
     leave(8, true); /* V = 8, though d's first still waits at 7 */
     CHECK_EQ(enter(9, "a", NORMAL, UNIT, 1), 9 * UNIT);
     CHECK_EQ(enter(10, "d", NORMAL, UNIT, 1), 9 * UNIT);
+    leave(7, true); /* V does not go back */
+    CHECK_EQ(enter(11, "e", NORMAL, UNIT, 1), 9 * UNIT);
     end();
 }
 

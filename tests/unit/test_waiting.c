@@ -302,6 +302,94 @@ static void one_that_waits_for_a_penalty_keeps_its_place(void **state)
     world_fini(&w);
 }
 
+/* One that waits for a penalty and comes behind a dear waiter is short of what that one keeps. */
+static void one_that_waits_for_a_penalty_hears_of_a_place_ahead(void **state)
+{
+    static const ration_limit_rule limits[] = {SLOTS("x", by_x, 1),
+                                               {.name = "t",
+                                                .kind = RATION_KIND_CONCURRENCY,
+                                                .scope = by_account,
+                                                .scope_count = 1,
+                                                .counts = RATION_COUNTS_COST,
+                                                .max = 5 * UNIT}};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(world_ask(&w, 0, "h cost=3"), "granted");
+    CHECK_STR(world_ask(&w, 0, "a x=1 cost=0"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, NULL, NULL), "observed");
+    CHECK_STR(end(0, "a"), "released");
+    CHECK_STR(world_ask(&w, MS(1), "p x=1 cost=1 wait=9000"), "queued");
+    CHECK_STR(world_ask(&w, MS(2), "dear cost=3 wait=9000 priority=high"), "queued");
+    CHECK_STR(world_cancel(&w, MS(3), "dear"), "cancelled");
+    CHECK_STR(world_ask(&w, MS(4), "n cost=1"), "concurrency_full t acc -"); /* p keeps its place since then */
+    world_fini(&w);
+}
+
+/* The end of one account's pause lets nobody of another account go. */
+static void accounts_pause_each_for_itself(void **state)
+{
+    static const ration_limit_rule limits[] = {SLOTS("x", by_x, 1)};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    CHECK_STR(world_ask(&w, 0, "a"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b account=bcc"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, "Retry-After", "9"), "observed");
+    CHECK_STR(world_observe(&w, 0, "b", 429, "Retry-After", "5"), "observed");
+    CHECK_STR(world_ask(&w, 0, "wa wait=9500"), "queued");
+    CHECK_STR(world_ask(&w, 0, "wx x=1 wait=9500"), "queued");
+    CHECK_STR(world_ask(&w, 0, "wb account=bcc wait=9500"), "queued");
+    CHECK_STR(world_ask(&w, 0, "no wait=8999"), "penalized - - 9000000us");
+    CHECK_STR(world_ask(&w, 0, "no account=bcc wait=4999"), "penalized - - 5000000us");
+    world_advance(&w, MS(8999));
+    CHECK_STR(world_events(&w), "granted wb 5000;");
+    world_advance(&w, MS(9000));
+    CHECK_STR(world_events(&w), "granted wa 9000;granted wx 9000;");
+    world_fini(&w);
+}
+
+static void what_a_provider_says_refuses_waiters_at_once(void **state)
+{
+    static const ration_limit_rule limits[] = {SLOTS("x", by_x, 1),
+                                               {.name = "minute",
+                                                .kind = RATION_KIND_QUOTA,
+                                                .scope = by_account,
+                                                .scope_count = 1,
+                                                .max = 90 * UNIT,
+                                                .window = {.period = RATION_PERIOD_MINUTE},
+                                                .sync = {.remaining_header = "left"}}};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b x=1 wait=70000"), "queued");
+    CHECK_STR(world_observe(&w, MS(5), "a", 200, "left", "0"), "observed");
+    CHECK_STR(world_events(&w), "refused b quota_exhausted minute 5;");
+    world_fini(&w);
+}
+
+static void a_settlement_refuses_waiters_at_once(void **state)
+{
+    static const ration_limit_rule limits[] = {SLOTS("x", by_x, 1),
+                                               {.name = "minute",
+                                                .kind = RATION_KIND_QUOTA,
+                                                .scope = by_account,
+                                                .scope_count = 1,
+                                                .max = 9 * UNIT,
+                                                .counts = RATION_COUNTS_COST,
+                                                .window = {.period = RATION_PERIOD_MINUTE}}};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "other x=2"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b x=1 wait=70000"), "queued");
+    CHECK_STR(world_release(&w, MS(5), "other", RATION_OUTCOME_CANCELLED, 8 * UNIT), "released");
+    CHECK_STR(world_events(&w), "refused b quota_exhausted minute 5;");
+    world_fini(&w);
+}
+
 static void one_that_waits_for_a_penalty_alone_keeps_no_place(void **state)
 {
     static const ration_limit_rule limits[] = {SLOTS("x", by_x, 1), SLOTS("y", by_y, 1)};
@@ -356,6 +444,10 @@ int main(void)
         cmocka_unit_test(deadlines_of_one_instant_all_say_what_they_were_short_of),
         cmocka_unit_test(events_of_many_waiters_are_not_lost),
         cmocka_unit_test(one_that_waits_for_a_penalty_keeps_its_place),
+        cmocka_unit_test(one_that_waits_for_a_penalty_hears_of_a_place_ahead),
+        cmocka_unit_test(accounts_pause_each_for_itself),
+        cmocka_unit_test(what_a_provider_says_refuses_waiters_at_once),
+        cmocka_unit_test(a_settlement_refuses_waiters_at_once),
         cmocka_unit_test(one_that_waits_for_a_penalty_alone_keeps_no_place),
         cmocka_unit_test(the_end_of_a_penalty_is_cheap),
     };
