@@ -30,7 +30,7 @@ static void the_engine_keeps_its_word(choices *c, void *context)
 static void engine(void **state)
 {
     (void)state;
-    property_check("engine", the_engine_keeps_its_word, NULL, 1000);
+    property_check("engine", the_engine_keeps_its_word, NULL, 400);
 }
 
 int main(void)

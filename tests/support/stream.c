@@ -387,10 +387,19 @@ static void ask(stream *s)
     ask.wait_us = pick(s, 1) != 0 ? random_span(s) : 0;
 
     const dump before = dump_of(s);
+
+    HOLDS(s, ration_engine_check(s->engine, s->now, &ask, RATION_CHECK_ENFORCER, &other) == RATION_OK);
+    HOLDS(s, ration_engine_check(s->engine, s->now, &ask, RATION_CHECK_ACQUIRE, &other) == RATION_OK);
+    for (int i = 0; i < 2; i++) /* a check has a serial of its own */
+        HOLDS(s, ration_engine_check(s->twin, s->now, &ask, RATION_CHECK_ACQUIRE, &d) == RATION_OK);
+    HOLDS(s, dump_of(s).hash == before.hash);
+
+    const ration_decision foretold = other;
     const int err = ration_engine_submit(s->engine, s->now, &ask, &d);
 
     HOLDS(s, ration_engine_submit(s->twin, s->now, &ask, &other) == err);
     HOLDS(s, err == RATION_OK);
+    HOLDS(s, foretold.result == d.result && foretold.reason == d.reason && foretold.retry_at.us == d.retry_at.us);
     HOLDS(s, mix_decision(0, &d) == mix_decision(0, &other));
     s->hash = mix_decision(s->hash, &d);
     note(s, "%" PRId64 " ask %zu account %d x %d cost %" PRId64 " wait %" PRId64 " ttl %" PRId64 ": %d %s", s->now.us,

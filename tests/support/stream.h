@@ -7,7 +7,7 @@
  *
  * * granted - released - lost = held, and each request ends once;
  * * slots hold what the live leases were charged, to the unit;
- * * a refusal changes no counter;
+ * * a refusal changes no counter, nor does a check, which answers what a submit is then answered;
  * * a twin that is also looked at in between (`advance`) decides the same and tells the same.
  *
  * Decisions, events and reports run into one hash, which is the same for every compiler.

@@ -231,7 +231,8 @@ static void the_charges_of_those_ahead(void **state)
     for (int64_t i = 0; i < 40; i++) {
         char ask[64];
 
-        (void)snprintf(ask, sizeof ask, "w c=1 cost=%d wait=999999 priority=%s", (int)(i % 5) + 1, priorities[i * 7 % 4]);
+        (void)snprintf(ask, sizeof ask, "w c=1 cost=%d wait=999999 priority=%s", (int)(i % 5) + 1,
+                       priorities[i * 7 % 4]);
         CHECK_STR(world_ask(&w, 0, ask), "queued");
     }
     /* Ten of each priority, whose costs add up to 30. */
@@ -298,6 +299,90 @@ static void a_refusal_takes_nothing_anywhere(void **state)
     world_fini(&w);
 }
 
+/* The answer to a check, or the reason and the time of a refusal in milliseconds. */
+static const char *checked(const char *limit, int64_t at_ms, int64_t cost, int64_t wait_ms, ration_check_mode mode)
+{
+    static char text[96];
+    const ration_var var = {ration_text_of(limit), ration_text_of("1")};
+    ration_request r = RATION_REQUEST_INIT;
+    ration_decision d = {.lease = {7, 7}};
+
+    r.account = ration_text_of("acc");
+    r.vars = &var;
+    r.var_count = 1;
+    r.cost = cost * UNIT;
+    r.wait_us = MS(wait_ms);
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(at_ms)), &r, mode, &d), RATION_OK);
+    CHECK_EQ(d.lease.generation, 0);
+    if (d.result != RATION_REFUSED)
+        return d.result == RATION_GRANTED ? "granted" : "queued";
+    (void)snprintf(text, sizeof text, "%s %lld", ration_reason_name(d.reason),
+                   d.retry_at.us == RATION_NEVER_US ? -1 : (long long)(d.retry_at.us - d.at.us) / 1000);
+    return text;
+}
+
+static void a_check_takes_nothing(void **state)
+{
+    static const struct {
+        const char *why;
+        const char *limit;
+        int64_t at_ms;
+        int64_t cost;
+        int64_t wait_ms;
+        const char *acquire;
+        const char *enforcer;
+    } rows[] = {
+        {"room", "c", 0, 5, 0, "granted", "granted"},
+        {"too much", "c", 0, 6, 0, "cost_exceeds_limit -1", "cost_exceeds_limit -1"},
+        {"it would wait; a provider does not", "r", 0, 1, 500, "queued", "rate_limited 100"},
+        {"it may not wait", "r", 0, 1, 0, "rate_limited 100", "rate_limited 100"},
+        {"a quota used up", "q", 0, 1, 0, "quota_exhausted 60000", "quota_exhausted 60000"},
+        {"behind a waiter; a provider sees none", "s", 600, 1, 0, "rate_limited 500", "granted"},
+        {"a pause binds both", "y", 600, 1, 0, "penalized 29400", "penalized 29400"},
+    };
+
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    CHECK_STR(world_ask(&w, 0, "w x=1 s=1 wait=99000"), "queued");
+    CHECK_STR(world_observe(&w, 0, "hy", 429, "Retry-After", "30"), "observed");
+    CHECK_STR(world_release(&w, 0, "hy", RATION_OUTCOME_SUCCESS, RATION_UNSET), "released");
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            if (again == 1 && rows[i].at_ms == 0)
+                continue;
+            CHECK_ROW(rows[i].why);
+            CHECK_STR(checked(rows[i].limit, rows[i].at_ms, rows[i].cost, rows[i].wait_ms, RATION_CHECK_ACQUIRE),
+                      rows[i].acquire);
+            CHECK_STR(checked(rows[i].limit, rows[i].at_ms, rows[i].cost, rows[i].wait_ms, RATION_CHECK_ENFORCER),
+                      rows[i].enforcer);
+        }
+    }
+    CHECK_ROW(NULL);
+    world_fini(&w);
+}
+
+static void a_check_of_names_that_lead_nowhere(void **state)
+{
+    ration_request r = RATION_REQUEST_INIT;
+    static char large[20000];
+    ration_decision d;
+
+    (void)state;
+    begin("hx x=1", "hy y=1");
+    r.account = ration_text_of("nobody");
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(0), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
+    CHECK_EQ(d.reason, RATION_REASON_UNKNOWN_ACCOUNT);
+    r.account = ration_text_of("acc");
+    memset(large, 'a', sizeof large);
+    r.path = (ration_text){large, sizeof large};
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(0), &r, RATION_CHECK_ACQUIRE, &d), RATION_ERR_INVALID);
+    r.path = (ration_text){NULL, 0};
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(0), &r, (ration_check_mode)2, &d), RATION_ERR_INVALID);
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(0), &r, RATION_CHECK_ACQUIRE, NULL), RATION_ERR_INVALID);
+    CHECK_EQ(ration_engine_check(NULL, ration_time_of(0), &r, RATION_CHECK_ACQUIRE, &d), RATION_ERR_INVALID);
+    world_fini(&w);
+}
+
 static void a_shadow_limit_counts_and_never_binds(void **state)
 {
     ration_limit_rule shadow = {.name = "shadow",
@@ -331,6 +416,8 @@ int main(void)
         cmocka_unit_test(a_free_waiter_ahead_has_no_time_either),
         cmocka_unit_test(free_requests_wait_behind_others_too),
         cmocka_unit_test(a_refusal_takes_nothing_anywhere),
+        cmocka_unit_test(a_check_takes_nothing),
+        cmocka_unit_test(a_check_of_names_that_lead_nowhere),
         cmocka_unit_test(a_shadow_limit_counts_and_never_binds),
     };
 

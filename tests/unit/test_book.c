@@ -324,24 +324,84 @@ static void defaults(void **state)
     rn_book_fini(&book);
 }
 
+/* `s` drawn out to `length` bytes, so that it needs a good part of a block of the arena. */
+static const char *stretched(const char *s, size_t length)
+{
+    static char pool[24][33000];
+    static size_t next;
+    char *text = pool[next++ % 24];
+    const size_t used = strlen(s);
+
+    memset(text, 'x', length);
+    memcpy(text, s, used < length ? used : length);
+    text[length] = '\0';
+    return text;
+}
+
+static const char *const some_scope[] = {"account", "var:x"};
+static const char *const some_methods[] = {"GET"};
+static const int some_statuses[] = {429, 420};
+
+/* Every member that is copied is there, and every text long. */
+static void sample_stretch(sample *s, size_t length)
+{
+    static const char *globs[1];
+
+    globs[0] = stretched("/a", length);
+    for (size_t i = 0; i < 2; i++) {
+        s->endpoints[i].path = stretched(i == 0 ? "/o/{org}/" : "/n/**/", length);
+        s->tenants[i].name = stretched(s->tenants[i].name, length);
+    }
+    s->limits[0].name = s->override.name = stretched("slots", length);
+    s->limits[1].name = stretched("all", length);
+    s->zones[0].name = s->limits[1].window.zone = stretched("Zone", length);
+    s->override.scope = some_scope;
+    s->override.scope_count = 2;
+    s->override.endpoints = globs;
+    s->override.endpoint_count = 1;
+    s->override.methods = some_methods;
+    s->override.method_count = 1;
+    s->override.requests_with_var = stretched("x", length);
+    s->override.sync.limit_header = stretched("limit", length);
+    s->override.sync.remaining_header = stretched("left", length);
+    s->override.sync.reset_header = stretched("reset", length);
+    s->endpoints[1].defaults.tenant = stretched("tenant", length);
+    s->endpoints[0].defaults.class_name = stretched("class", length);
+    s->providers[0].name = s->accounts[0].provider = s->accounts[1].provider = stretched("p", length);
+    s->providers[0].defaults = (ration_defaults){.class_name = stretched("c", length), .tenant = "t"};
+    s->providers[0].errors = (ration_error_rule){.rate_limited = some_statuses,
+                                                 .rate_limited_count = 2,
+                                                 .transient = some_statuses,
+                                                 .transient_count = 2,
+                                                 .body_contains = stretched("slow", length)};
+    s->accounts[0].name = stretched("acc", length);
+    s->accounts[0].target = stretched("eu", length);
+    s->accounts[0].credential_key = stretched("k", length);
+    s->rules.instance = stretched("web", length);
+}
+
+/* Texts of many lengths fill the arena's blocks, so that now this and now that copy is the one for which none is left. */
 static void without_memory_nothing_is_left(void **state)
 {
-    failalloc memory = {.failed = true};
-
     (void)state;
-    for (uint64_t at = 0; memory.failed; at++) {
-        rn_book book;
-        sample s;
+    for (size_t length = 50; length < 33000; length += length < 2000 ? 130 : 1500) {
+        failalloc memory = {.failed = true};
 
-        sample_init(&s);
-        failalloc_init(&memory, at);
+        for (uint64_t at = 0; memory.failed; at++) {
+            rn_book book;
+            sample s;
 
-        const int err = rn_book_init(&book, &memory.allocator, &s.rules, NULL);
+            sample_init(&s);
+            sample_stretch(&s, length);
+            failalloc_init(&memory, at);
 
-        CHECK_EQ(err, memory.failed ? RATION_ERR_NOMEM : RATION_OK);
-        if (err == RATION_OK)
-            rn_book_fini(&book);
-        CHECK_EQ(memory.live, 0);
+            const int err = rn_book_init(&book, &memory.allocator, &s.rules, NULL);
+
+            CHECK_EQ(err, memory.failed ? RATION_ERR_NOMEM : RATION_OK);
+            if (err == RATION_OK)
+                rn_book_fini(&book);
+            CHECK_EQ(memory.live, 0);
+        }
     }
 }
 

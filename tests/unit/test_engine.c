@@ -286,6 +286,8 @@ static void a_shadow_limit_never_binds(void **state)
 static void requests_out_of_range_are_errors(void **state)
 {
     const ration_text name = ration_text_of("acc");
+    const ration_var no_name = {{NULL, 0}, {"v", 1}};
+    const ration_var no_value = {{"n", 1}, {NULL, 0}};
     const struct {
         const char *why;
         ration_request request;
@@ -296,6 +298,15 @@ static void requests_out_of_range_are_errors(void **state)
         {"a negative wait", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1, .wait_us = -1}, 0},
         {"a negative hold", {.account = name, .cost = -1, .hold_us = -2, .ttl_us = -1}, 0},
         {"a ttl of nothing", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = 0}, 0},
+        {"a hold beyond 2^53 us", {.account = name, .cost = -1, .hold_us = RATION_TIME_MAX_US + 1, .ttl_us = -1}, 0},
+        {"a negative ttl", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -2}, 0},
+        {"no such auth", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1, .auth = (ration_auth)3}, 0},
+        {"a variable without a name",
+         {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1, .vars = &no_name, .var_count = 1},
+         0},
+        {"a variable without a value",
+         {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1, .vars = &no_value, .var_count = 1},
+         0},
         {"no such priority", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1, .priority = 9}, 0},
         {"never", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1}, RATION_NEVER_US},
         {"beyond 2^53 us", {.account = name, .cost = -1, .hold_us = -1, .ttl_us = -1}, RATION_TIME_MAX_US + 1},
@@ -311,6 +322,9 @@ static void requests_out_of_range_are_errors(void **state)
         CHECK_ROW(rows[i].why);
         CHECK_EQ(ration_engine_submit(w.engine, ration_time_of(rows[i].now), &rows[i].request, &out),
                  RATION_ERR_INVALID);
+        CHECK_EQ(
+            ration_engine_check(w.engine, ration_time_of(rows[i].now), &rows[i].request, RATION_CHECK_ACQUIRE, &out),
+            RATION_ERR_INVALID);
         CHECK_EQ(out.serial, 77);
     }
     CHECK_ROW(NULL);
