@@ -71,7 +71,7 @@ struct rn_node {
 typedef struct rn_tree {
     rn_arena *arena;
     rn_node *root;
-    const rn_node *last; /* the scalar that came last */
+    const rn_node *last;               /* the scalar that came last */
     rn_node *open[RN_DEPTH_MAX];       /* what is not closed yet */
     const rn_node *keys[RN_DEPTH_MAX]; /* of each open map: the key whose value comes next */
     size_t depth;

@@ -414,9 +414,9 @@ static void names_have_bounds(void **state)
     CHECK_EQ(error_of(&r), RATION_ERR_INVALID);
 
     r = request("whole", "/");
-    for (size_t i = 0; i < 2 * 65; i += 2)
+    for (size_t i = 0; i < 130; i += 2)
         large[i] = '/';
-    r.path = (ration_text){large, 2 * 65};
+    r.path = (ration_text){large, 130};
     CHECK_EQ(error_of(&r), RATION_ERR_INVALID); /* too many segments */
     end();
 }
@@ -518,7 +518,8 @@ static void a_counter_that_is_needed_is_not_forgotten(void **state)
         }
         CHECK_EQ(rn_routes_find(&routes, ration_time_of(0), &second, &route, &reason, &limit), RATION_OK);
         CHECK_EQ(reason, what < 6 ? RATION_REASON_TOO_MANY_KEYS : RATION_REASON_NONE);
-        TAILQ_INIT(&counter->holds);
+        if (what < 6) /* else it has gone to make room */
+            TAILQ_INIT(&counter->holds);
         end();
     }
 }

@@ -216,7 +216,7 @@ static void matching_does_not_blow_up(void **state)
 
     for (size_t i = 0; i < 60; i++)
         memcpy(stars + 1 + 2 * i, "*a", 2);
-    memcpy(stars + 121, "*b", 3);
+    memcpy(stars + 121, "*b", sizeof "*b");
     memset(letters + 1, 'a', sizeof letters - 1);
 
     const rn_template glob = compiled(stars);
