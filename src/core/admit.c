@@ -40,7 +40,8 @@ static bool counter_is_ahead(const rn_counter *counter, const rn_rank *rank)
 
 /*
  * The charges of those ahead. Who comes after all has it at once; else in O(those ahead): the heap is walked from its
- * top, and what lies below one that is not ahead is not either. Node `at` has the children 2 at + 1 (odd) and 2 at + 2 (even).
+ * top, and what lies below one that is not ahead is not either. Node `at` has the children 2 at + 1 (odd) and 2 at + 2
+ * (even).
  */
 static int64_t counter_ahead(const rn_counter *counter, const rn_rank *rank)
 {

@@ -51,8 +51,7 @@ static void path_element(compiler *c, const char *list, size_t index)
 static void path_cut(compiler *c, size_t used)
 {
     c->path.used = used;
-    if (c->path.size > 0)
-        c->path.data[used] = '\0';
+    c->path.data[used] = '\0';
 }
 
 static int fail_at(compiler *c, const char *name, const char *text)

@@ -3,9 +3,9 @@
 /*
  * Asking: from a request to a decision, for good (submit) or only to know (check).
  *
- * A lease is taken from the pool and filled before anything is decided, so that the decision looks at one thing, whether
- * it is for a newcomer or a waiter. Nobody knows of it yet: after a refusal or a check it goes back, and its life does not
- * count. All memory that granting or queueing may need is there by then.
+ * A lease is taken from the pool and filled before anything is decided, so that the decision looks at one thing,
+ * whether it is for a newcomer or a waiter. Nobody knows of it yet: after a refusal or a check it goes back, and its
+ * life does not count. All memory that granting or queueing may need is there by then.
  */
 
 #include "core/engine.h"
@@ -262,7 +262,7 @@ int ration_engine_check(ration_engine *engine, ration_time now, const ration_req
         (unsigned)mode > RATION_CHECK_ENFORCER)
         return RATION_ERR_INVALID;
 
-    ration_decision decision = {.result = RATION_REFUSED};
+    ration_decision decision;
     const ration_call call = {
         .op = RATION_OP_CHECK,
         .at = rn_clock_clamp(engine, now),
@@ -287,7 +287,7 @@ int ration_engine_submit(ration_engine *engine, ration_time now, const ration_re
     if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !request_is_valid(request))
         return RATION_ERR_INVALID;
 
-    ration_decision decision = {.result = RATION_REFUSED};
+    ration_decision decision;
     const ration_call call = {
         .op = RATION_OP_SUBMIT,
         .at = rn_clock_clamp(engine, now),
