@@ -187,14 +187,41 @@ bool rn_quota_fits(const rn_quota_state *state, const rn_ask *ask)
     return !state->exhausted && ask->charge <= rn_sub(state->remaining, kept_from(ask, &state->room, state->dipped));
 }
 
+/* Whether `ask` fits when only what the provider said is forgotten by `at`. */
+static bool fits_at(const rn_counter *counter, ration_time at, const rn_ask *ask)
+{
+    const rn_quota *const quota = counter->u.quota;
+    rn_quota_state state = quota_state(counter, ask->enforcer);
+
+    if (!rn_time_before(at, quota->window.left_until))
+        state.remaining = rn_sub(state.room.usable, rn_add(quota->used, quota->carried));
+    state.exhausted = state.exhausted && rn_time_before(at, quota->window.exhausted_until);
+    return rn_quota_fits(&state, ask);
+}
+
+/* The first instant at which `ask` fits in a calendar window: its end, if what the provider said does not end before. */
+static ration_time window_when(const rn_counter *counter, const rn_ask *ask)
+{
+    const rn_quota *const quota = counter->u.quota;
+    ration_time first = quota->window.end;
+
+    if (quota->left_known && rn_time_before(quota->window.left_until, first) &&
+        fits_at(counter, quota->window.left_until, ask))
+        first = quota->window.left_until;
+    if (quota->exhausted && rn_time_before(quota->window.exhausted_until, first) &&
+        fits_at(counter, quota->window.exhausted_until, ask))
+        first = quota->window.exhausted_until;
+    return first;
+}
+
 /* A quota that does not hold `ask` now, but in time. */
 static void quota_refuse(const rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out)
 {
-    const ration_time end = counter->u.quota->window.end;
     const bool rolling = rn_quota_is_rolling(counter);
+    const ration_time end = counter->u.quota->window.end;
 
-    out->at = rolling ? rn_rolling_when(counter, now, ask) : end;
-    out->estimate = ask->ahead > 0 || (!rolling && rn_flight_reaches(counter, end));
+    out->at = rolling ? rn_rolling_when(counter, now, ask) : window_when(counter, ask);
+    out->estimate = ask->ahead > 0 || (!rolling && out->at.us == end.us && rn_flight_reaches(counter, end));
 
     const bool waits = counter->limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT && ask->may_wait &&
                        rn_time_known(out->at) && !rn_time_before(ask->deadline, out->at);

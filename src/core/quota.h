@@ -51,6 +51,8 @@ typedef struct rn_quota_window {
     int64_t offset_us;        /* learned: end - computed_end */
     bool brought;             /* a header has brought a window's end about */
     ration_time brought_at;   /* where that end was */
+    ration_time left_until;   /* when what remained is forgotten; RATION_NEVER_US: with the window */
+    ration_time exhausted_until;
     int64_t part_us;          /* of the history */
 } rn_quota_window;
 

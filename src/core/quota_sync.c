@@ -99,12 +99,19 @@ static void observe_window(rn_counter *counter, ration_time now, const rn_hold *
     /* What remained before a reset that has passed says nothing about what remains after it. */
     const bool current = told->left_is == RN_FIELD_OK && (!resets || coming);
 
-    quota->exhausted = quota->exhausted || (exhausts && current);
+    const ration_time until = {coming && rn_time_before(told->reset, quota->window.end) ? told->reset.us
+                                                                                        : RATION_NEVER_US};
+
+    if (exhausts && current) {
+        quota->window.exhausted_until = quota->exhausted ? rn_time_max(quota->window.exhausted_until, until) : until;
+        quota->exhausted = true;
+    }
     if (is_out_of_order(quota, hold))
         return;
     learn_max(counter, told);
     if (current) {
         learn_left(counter, hold, told->left);
+        quota->window.left_until = until;
         quota->carried = lets_go(counter, hold) ? 0 : quota->carried;
     }
     if (current || coming || (told->max_is == RN_FIELD_OK && rn_quota_owns(counter, hold)))

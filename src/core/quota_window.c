@@ -10,6 +10,9 @@
  * provider whose resets slide, are cut to seconds or never change must not be able to empty the count again and again:
  * an end is brought about at most once per half window, measured between the ends.
  *
+ * Where a header may not move the end, what it tells beside its reset holds until that reset, if it is before the end:
+ * it speaks of a window that is over by then, however late it came.
+ *
  * To know what of the count belongs to a window that began in the past, charges are kept by time of grant in 64 equal
  * parts of the window. Where a part straddles the begin, what has ended of it counts in the new window.
  *
@@ -89,6 +92,11 @@ void rn_window_advance(rn_counter *counter, ration_time now)
     rn_quota *const quota = counter->u.quota;
     beginning next = {.offset_us = quota->window.offset_us, .first_order = quota->newest_order + 1};
 
+    if (quota->left_known && !rn_time_before(now, quota->window.left_until)) {
+        quota->left_known = false;
+        quota->external = 0;
+    }
+    quota->exhausted = quota->exhausted && rn_time_before(now, quota->window.exhausted_until);
     if (rn_time_before(now, quota->window.end))
         return;
     rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(now, -next.offset_us), &next.start,

@@ -203,6 +203,39 @@ static void test_moved_end(void **state)
     QUOTA_RUN(&rule, stale);
 }
 
+/* What came with a reset that may not move the end is of a window that is over by then. */
+static void test_word_until(void **state)
+{
+    static const quota_step remains[] = {
+        ASK("a", 0, 'a', UNIT, NORMAL, GRANTED),
+        TELL("nearer", 1, 'a', N, N, "1970-01-01T00:50:00Z", 0),
+        TELL("nearer still, of an earlier window", 2, 'a', N, "2", "1970-01-01T00:10:00Z", 0),
+        WINDOW("the end is as it was", 2, 10 * UNIT, UNIT, 7 * UNIT, 2 * UNIT, 0, 3000 * SECOND_US),
+        ASK("three are more than were left there", 3, 'b', 3 * UNIT, NORMAL, REFUSED(600 * SECOND_US - 3)),
+        ASK("more than the count has", 3, 'b', 9500000, NORMAL, REFUSED(3000 * SECOND_US - 3)),
+        ASK("1 us before", 600 * SECOND_US - 1, 'b', 3 * UNIT, NORMAL, REFUSED(1)),
+        ASK("forgotten", 600 * SECOND_US, 'b', 3 * UNIT, NORMAL, GRANTED),
+        WINDOW("what is counted stays", 600 * SECOND_US, 10 * UNIT, 4 * UNIT, 0, 6 * UNIT, 0, 3000 * SECOND_US),
+    };
+    static const quota_step exhausted[] = {
+        ASK("a", 0, 'a', UNIT, NORMAL, GRANTED),
+        TELL("nearer", 1, 'a', N, N, "1970-01-01T00:50:00Z", 0),
+        TELL_429("nothing remains until then", 2, 'a', N, "0", "1970-01-01T00:10:00Z"),
+        ASK("none", 3, 'b', UNIT, NORMAL, REFUSED(600 * SECOND_US - 3)),
+        TELL_429("until later", 4, 'a', N, "0", "1970-01-01T00:12:00Z"),
+        TELL("what remains is another matter", 5, 'a', N, "3", "1970-01-01T00:11:00Z", 0),
+        ASK("none", 5, 'b', UNIT, NORMAL, REFUSED(720 * SECOND_US - 5)),
+        TELL_429("until the end", 6, 'a', N, "0", N),
+        ASK("none", 720 * SECOND_US, 'b', UNIT, NORMAL, REFUSED(2280 * SECOND_US)),
+        ASK("the next window", 3000 * SECOND_US, 'b', UNIT, NORMAL, GRANTED),
+    };
+    const ration_limit_rule rule = hourly(10);
+
+    (void)state;
+    QUOTA_RUN(&rule, remains);
+    QUOTA_RUN(&rule, exhausted);
+}
+
 /* A reset at least half a window later than the end we know: a window of which we have not seen the begin. */
 static void test_new_window(void **state)
 {
@@ -431,7 +464,7 @@ int main(void)
         cmocka_unit_test(test_in_flight),   cmocka_unit_test(test_order),       cmocka_unit_test(test_bad_values),
         cmocka_unit_test(test_settlements), cmocka_unit_test(test_moved_end),   cmocka_unit_test(test_new_window),
         cmocka_unit_test(test_past_reset),  cmocka_unit_test(test_carried),     cmocka_unit_test(test_exhausts),
-        cmocka_unit_test(test_learned_max), cmocka_unit_test(test_no_emptying),
+        cmocka_unit_test(test_learned_max), cmocka_unit_test(test_no_emptying), cmocka_unit_test(test_word_until),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
