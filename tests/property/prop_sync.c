@@ -18,9 +18,9 @@
  * client refused somebody, the provider has counted all of U - R but for at most twice what was in flight at once
  * (granted less than `arrival` ago and not answered) and less than one more charge.
  *
- * Resets are whole seconds from now only where answers take less than a second to come back: the client counts from
- * their arrival and adds a second, so that it may believe the end to be so much later, and what it grants between the
- * two ends must not be older than `arrival` when it finds out.
+ * What `arrival` has to cover is the way of a call and how much later than it is the client may believe a window's end:
+ * up to a second where the provider rounds it up, the way back where it is told from now, a second more where that second
+ * may have been cut off. Else a call granted that much before `arrival` could be counted in the next window unnoticed.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -32,7 +32,6 @@
 #define UNIT RATION_UNIT
 #define SECOND INT64_C(1000000)
 #define MINUTE (60 * SECOND)
-#define ARRIVAL (2 * SECOND)
 #define START (INT64_C(28333333) * MINUTE)
 #define CALLS 800
 #define WINDOWS 4
@@ -64,6 +63,7 @@ typedef struct setup {
     ration_ratio reserve;
     quota_form form;
     rolling_reset reset;
+    int64_t arrival_us;
     int64_t travel_us, back_us; /* at most */
     int64_t pace_us;            /* between demands, at most twice */
     int burst_max;
@@ -107,31 +107,59 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* How much later than it is the client may believe a window's end. */
+static int64_t lateness(const setup *s)
+{
+    switch (s->form) {
+    case FORM_EPOCH:
+        return s->shift_us % SECOND == 0 ? 0 : SECOND;
+    case FORM_EPOCH_MS:
+        return 1000;
+    case FORM_DELTA:
+        return s->back_us + SECOND;
+    case FORM_STANDARD:
+        return s->back_us + 2 * SECOND;
+    case FORM_DELTA_EXACT:
+        return s->back_us;
+    case FORM_EPOCH_EXACT:
+    case FORM_ISO8601:
+    case FORM_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* A rolling window allows for one of its buckets. */
+static int64_t travel_max(const setup *s)
+{
+    return s->rolling ? s->window_us / 60 : s->arrival_us - lateness(s);
+}
+
 static setup setup_draw(choices *c, bool strict)
 {
     setup s = {
         .max = choose_from(c, 4, 40),
         .window_us = MINUTE,
         .form = (quota_form)choose(c, FORM_COUNT - 1),
-        .travel_us = 1 + (int64_t)choose(c, (uint64_t)ARRIVAL - 2),
         .burst_max = (int)choose_from(c, 1, 12),
         .answers_lost = choose(c, 1) == 1,
         .cost = choose(c, 1) == 1,
         .rolling = choose(c, 3) == 3,
     };
-    const bool counts_down = s.form >= FORM_DELTA;
 
-    s.back_us = 1 + (int64_t)choose(c, counts_down ? SECOND - 2 : 5 * SECOND);
+    s.arrival_us = s.form == FORM_STANDARD ? 4 * SECOND : 2 * SECOND;
+    s.back_us = 1 + (int64_t)choose(c, s.form >= FORM_DELTA ? SECOND - 1000 : 5 * SECOND);
     s.reserve = (ration_ratio){(int32_t)choose(c, 3), 10};
     s.asks_max = s.cost ? choose_from(c, 1, most(1, s.max / 4)) : 1;
     s.pace_us = SECOND / 8 + (int64_t)choose(c, (uint64_t)(MINUTE / s.max));
     if (s.rolling) {
         s.window_us = choose_from(c, 1, 2) * MINUTE;
-        s.travel_us = least(s.travel_us, s.window_us / 60);
         s.reset = (rolling_reset)choose(c, strict ? UNTOLD : FULL_AGAIN);
     } else if (choose(c, 1) == 1) {
         s.shift_us = (int64_t)choose(c, (uint64_t)MINUTE - 1);
+        s.shift_us -= s.shift_us % (choose(c, 1) == 1 ? SECOND : 1);
     }
+    s.travel_us = 1 + (int64_t)choose(c, (uint64_t)travel_max(&s) - 2);
     if (!strict) {
         s.other_client = choose(c, 1) == 1;
         s.settles = s.cost && choose(c, 1) == 1;
@@ -148,7 +176,7 @@ static ration_limit_rule rule_of(const setup *s)
         .counts = s->cost ? RATION_COUNTS_COST : RATION_COUNTS_REQUESTS,
         .max = s->max * UNIT,
         .margin = RATION_UNSET,
-        .arrival_us = ARRIVAL,
+        .arrival_us = s->arrival_us,
         .window = {.period = s->rolling ? RATION_PERIOD_NONE : RATION_PERIOD_MINUTE,
                    .rolling_us = s->rolling ? s->window_us : 0},
         .sync = quota_fields_sync(s->form),
@@ -199,7 +227,7 @@ static int64_t flight_of(const world *w)
 {
     int64_t sum = 0;
 
-    for (int i = w->count; i-- > 0 && w->calls[i].granted_at + ARRIVAL > w->now;)
+    for (int i = w->count; i-- > 0 && w->calls[i].granted_at + w->s.arrival_us > w->now;)
         sum += w->calls[i].ended_at != 0 && w->calls[i].answered ? 0 : w->calls[i].asked;
     return sum;
 }
@@ -231,7 +259,7 @@ static int64_t minute_end(const world *w)
 /* The client may believe that a window ends a second or two later than it does, and refuse until then. */
 static bool end_is_known(const world *w)
 {
-    return w->s.rolling || minute_end(w) - w->now <= MINUTE - ARRIVAL;
+    return w->s.rolling || minute_end(w) - w->now <= MINUTE - w->s.arrival_us;
 }
 
 static bool demand(choices *c, world *w)
@@ -269,7 +297,7 @@ static bool may_ask(const world *w)
 static int64_t demand_next(choices *c, const world *w, int burst)
 {
     const int64_t next = w->now + w->s.pace_us / 8 + (int64_t)choose(c, (uint64_t)(2 * w->s.pace_us * burst));
-    const int64_t near = minute_end(w) - ARRIVAL + (int64_t)choose(c, 2 * ARRIVAL);
+    const int64_t near = minute_end(w) - w->s.arrival_us + (int64_t)choose(c, (uint64_t)(2 * w->s.arrival_us));
 
     return choose(c, 3) == 3 && near > w->now ? near : next;
 }
@@ -521,8 +549,9 @@ static int64_t granted_lately(const world *w)
 /* Has the client used what it may by now, but for what the rules of this file let it hold back? */
 static void is_used(choices *c, world *w, int64_t used)
 {
-    const int64_t reserve = w->s.max * w->s.reserve.num / w->s.reserve.den;
-    const int64_t supply = (w->s.max - reserve) * UNIT;
+    const int64_t unit = w->s.cost ? 1 : UNIT;
+    const int64_t reserve = w->s.max * UNIT * w->s.reserve.num / w->s.reserve.den / unit * unit;
+    const int64_t supply = w->s.max * UNIT - reserve;
     const int64_t flight = most(w->window_flight, w->flight_before);
 
     if (w->window_refused == 0)

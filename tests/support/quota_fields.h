@@ -5,8 +5,8 @@
 /*
  * The header fields of one response, as a provider writes them.
  *
- * A whole number of seconds from now is rounded down and never written as 0 before the end: readers add the second that
- * may have been cut off, and take 0 for now. All other forms round up.
+ * A whole number of seconds from now is rounded down, for readers add the second that may have been cut off; but never
+ * to 0, which they take for now: below it is a fraction, or 1 where there are none. All other forms round up.
  */
 
 #include <ration/engine.h>
@@ -124,8 +124,8 @@ static inline void quota_fields_write(quota_fields *f, quota_form form, int64_t 
         return;
     }
     quota_fields_add(f, "RateLimit-Policy", "\"quota\";q=%" PRId64, max);
-    if (ends && left_s > 0) {
-        quota_fields_add(f, "RateLimit", "\"quota\";r=%" PRId64 ";t=%" PRId64, left, left_s);
+    if (ends) {
+        quota_fields_add(f, "RateLimit", "\"quota\";r=%" PRId64 ";t=%" PRId64, left, left_s > 0 ? left_s : 1);
     } else {
         quota_fields_add(f, "RateLimit", "\"quota\";r=%" PRId64, left);
     }
