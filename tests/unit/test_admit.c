@@ -361,6 +361,36 @@ static void a_check_takes_nothing(void **state)
     world_fini(&w);
 }
 
+/* The provider's own answer knows neither the unit in hand nor the account's share. */
+static void an_enforcer_knows_no_margin_and_no_share(void **state)
+{
+    static const ration_limit_rule two[] = {
+        {.name = "r",
+         .kind = RATION_KIND_RATE,
+         .scope = by_r,
+         .scope_count = 1,
+         .rate = {10 * UNIT, 1000000},
+         .burst = 3 * UNIT,
+         .margin = RATION_UNSET},
+        {.name = "q",
+         .kind = RATION_KIND_QUOTA,
+         .scope = by_q,
+         .scope_count = 1,
+         .max = 10 * UNIT,
+         .window = {.period = RATION_PERIOD_MINUTE}},
+    };
+
+    (void)state;
+    world_init(&w, two, 2); /* the share of "bcc" is a fifth, and it can reach the quota too */
+    for (int i = 0; i < 2; i++)
+        CHECK_STR(world_ask(&w, 0, "a r=1 q=1"), "granted");
+    CHECK_STR(checked("r", 0, 1, 0, RATION_CHECK_ACQUIRE), "rate_limited 100");
+    CHECK_STR(checked("r", 0, 1, 0, RATION_CHECK_ENFORCER), "granted");
+    CHECK_STR(checked("q", 0, 1, 0, RATION_CHECK_ACQUIRE), "quota_exhausted 60000");
+    CHECK_STR(checked("q", 0, 1, 0, RATION_CHECK_ENFORCER), "granted");
+    world_fini(&w);
+}
+
 static void a_check_of_names_that_lead_nowhere(void **state)
 {
     ration_request r = RATION_REQUEST_INIT;
@@ -417,6 +447,7 @@ int main(void)
         cmocka_unit_test(free_requests_wait_behind_others_too),
         cmocka_unit_test(a_refusal_takes_nothing_anywhere),
         cmocka_unit_test(a_check_takes_nothing),
+        cmocka_unit_test(an_enforcer_knows_no_margin_and_no_share),
         cmocka_unit_test(a_check_of_names_that_lead_nowhere),
         cmocka_unit_test(a_shadow_limit_counts_and_never_binds),
     };
