@@ -380,7 +380,7 @@ static void sample_stretch(sample *s, size_t length)
     s->rules.instance = stretched("web", length);
 }
 
-/* Texts of many lengths fill the arena's blocks, so that now this and now that copy is the one for which none is left. */
+/* Texts of many lengths fill the arena's blocks, so that each copy is once the one for which there is no room. */
 static void without_memory_nothing_is_left(void **state)
 {
     (void)state;
