@@ -92,6 +92,8 @@ static void names_put(name_list *names, ration_text text)
     const uint32_t size = text.data == NULL ? UINT32_MAX : (uint32_t)text.size;
     char *at = names->data + names->used;
 
+    if (text.data == NULL)
+        text.size = 0;
     if (names->full || NAMES_MAX - names->used < sizeof size || text.size > NAMES_MAX - names->used - sizeof size) {
         names->full = true;
         return;

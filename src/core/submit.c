@@ -10,6 +10,8 @@
 
 #include "core/engine.h"
 
+#include <assert.h>
+
 static bool span_is_valid(int64_t us)
 {
     return us == RATION_UNSET || (us >= 0 && (us <= RATION_TIME_MAX_US || us == RATION_FOREVER_US));
@@ -209,6 +211,7 @@ static int lease_prepare(ration_engine *engine, const ration_request *request, r
         return err;
     }
     *lease = rn_leases_take(&engine->leases);
+    assert(*lease != NULL); /* reserved above */
     engine->timers_needed++;
     lease_fill(engine, *lease, route, request);
     return RATION_OK;
