@@ -199,7 +199,8 @@ static bool fits_at(const rn_counter *counter, ration_time at, const rn_ask *ask
     return rn_quota_fits(&state, ask);
 }
 
-/* The first instant at which `ask` fits in a calendar window: its end, if what the provider said does not end before. */
+/* The first instant at which `ask` fits in a calendar window: its end, if what the provider said does not end
+ * before. */
 static ration_time window_when(const rn_counter *counter, const rn_ask *ask)
 {
     const rn_quota *const quota = counter->u.quota;

@@ -53,7 +53,7 @@ typedef struct rn_quota_window {
     ration_time brought_at;   /* where that end was */
     ration_time left_until;   /* when what remained is forgotten; RATION_NEVER_US: with the window */
     ration_time exhausted_until;
-    int64_t part_us;          /* of the history */
+    int64_t part_us; /* of the history */
 } rn_quota_window;
 
 typedef struct rn_quota_rolling {

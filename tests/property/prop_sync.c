@@ -19,8 +19,9 @@
  * (granted less than `arrival` ago and not answered) and less than one more charge.
  *
  * What `arrival` has to cover is the way of a call and how much later than it is the client may believe a window's end:
- * up to a second where the provider rounds it up, the way back where it is told from now, a second more where that second
- * may have been cut off. Else a call granted that much before `arrival` could be counted in the next window unnoticed.
+ * up to a second where the provider rounds it up, the way back where it is told from now, a second more where that
+ * second may have been cut off. Else a call granted that much before `arrival` could be counted in the next window
+ * unnoticed.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -418,8 +419,8 @@ static void answers(choices *c, world *w, call *k)
     quota_fields fields;
     const int index = (int)(k - w->calls);
 
-    quota_fields_write(&fields, w->s.form, k->max, k->left, k->reset_us, k->judged_at,
-                       !w->s.rolling || w->s.reset != UNTOLD);
+    quota_fields_write(&fields, w->s.form, k->max, k->left,
+                       !w->s.rolling || w->s.reset != UNTOLD ? k->reset_us : RATION_NEVER_US, k->judged_at);
 
     const ration_response response = {.status = 200, .headers = fields.items, .header_count = fields.count};
 

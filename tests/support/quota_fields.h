@@ -109,10 +109,11 @@ static inline void quota_fields_reset(quota_fields *f, quota_form form, int64_t 
     }
 }
 
-/* Limit, remaining and, with `ends`, the reset; in whole units. */
+/* Limit and remaining, in whole units, and the reset; RATION_NEVER_US: none. */
 static inline void quota_fields_write(quota_fields *f, quota_form form, int64_t max, int64_t left, int64_t reset_us,
-                                      int64_t now_us, bool ends)
+                                      int64_t now_us)
 {
+    const bool ends = reset_us != RATION_NEVER_US;
     const int64_t left_s = (reset_us - now_us) / 1000000;
 
     f->count = 0;

@@ -214,8 +214,10 @@ static void matching_does_not_blow_up(void **state)
     CHECK(rn_path_split(long_path(buffer, RN_SEGMENTS_MAX), &path));
     CHECK(!rn_template_match(&rest, &path, NULL));
 
-    for (size_t i = 0; i < 60; i++)
-        memcpy(stars + 1 + 2 * i, "*a", 2);
+    for (size_t i = 1; i < 121; i += 2) {
+        stars[i] = '*';
+        stars[i + 1] = 'a';
+    }
     memcpy(stars + 121, "*b", sizeof "*b");
     memset(letters + 1, 'a', sizeof letters - 1);
 
