@@ -289,9 +289,9 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
     char detail[160];
     rn_builder b;
 
-    if (rn_text_is(head->method, "CONNECT") || rn_text_is(head->method, "TRACE")) {
-        exchange_reject(x, 501, "Method not supported", "the gateway is no proxy: it does not tunnel or trace",
-                        no_field);
+    /* Its answer would show the client the credential that was added. */
+    if (rn_text_is(head->method, "TRACE")) {
+        exchange_reject(x, 501, "Method not supported", "TRACE would show the account's credential", no_field);
         return false;
     }
     if (rn_route_parse(head->target, route) != RATION_OK) {
