@@ -39,8 +39,11 @@ static size_t part_of(const rn_quota_window *window, ration_time at)
     return (size_t)rn_max(0, rn_min(part, RN_QUOTA_PARTS - 1));
 }
 
-/* The window's span is anew; charges of parts that end in it move to where they lie in it. */
-static void history_begin(rn_counter *counter, ration_time start)
+/*
+ * The window's span is anew; charges of parts that end in it move to where they lie in it. The last part has no end but
+ * `now`, for the window's end may have moved since the parts were made.
+ */
+static void history_begin(rn_counter *counter, ration_time now, ration_time start)
 {
     rn_quota *const quota = counter->u.quota;
     rn_quota_window *const window = &quota->window;
@@ -55,14 +58,15 @@ static void history_begin(rn_counter *counter, ration_time start)
     memcpy(old, quota->parts, sizeof old);
     memset(quota->parts, 0, sizeof old);
     for (size_t i = 0; i < RN_QUOTA_PARTS; i++) {
-        const ration_time last = rn_time_add(old_start, (int64_t)(i + 1) * old_part_us - 1);
+        const bool open = i == RN_QUOTA_PARTS - 1;
+        const ration_time last = open ? now : rn_time_add(old_start, (int64_t)(i + 1) * old_part_us - 1);
 
         if (old[i] != 0 && !rn_time_before(last, start))
             quota->parts[part_of(window, last)] = rn_add(quota->parts[part_of(window, last)], old[i]);
     }
 }
 
-static void window_begin(rn_counter *counter, const beginning *b)
+static void window_begin(rn_counter *counter, ration_time now, const beginning *b)
 {
     rn_quota *const quota = counter->u.quota;
 
@@ -75,7 +79,7 @@ static void window_begin(rn_counter *counter, const beginning *b)
     quota->window.computed_end = b->computed_end;
     quota->window.offset_us = b->offset_us;
     quota->window.end = rn_time_add(b->computed_end, b->offset_us);
-    history_begin(counter, b->start);
+    history_begin(counter, now, b->start);
 }
 
 void rn_window_init(rn_counter *counter, ration_time now)
@@ -87,10 +91,20 @@ void rn_window_init(rn_counter *counter, ration_time now)
     window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, window->start.us), RN_QUOTA_PARTS), 1);
 }
 
+/* The window that `now` is in, if the calendar's are shifted by so much. */
+static beginning window_shifted(const rn_counter *counter, ration_time now, int64_t offset_us)
+{
+    beginning next = {.offset_us = offset_us, .first_order = counter->u.quota->newest_order + 1};
+
+    rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(now, -offset_us), &next.start,
+                       &next.computed_end);
+    next.start = rn_time_add(next.start, offset_us);
+    return next;
+}
+
 void rn_window_advance(rn_counter *counter, ration_time now)
 {
     rn_quota *const quota = counter->u.quota;
-    beginning next = {.offset_us = quota->window.offset_us, .first_order = quota->newest_order + 1};
 
     if (quota->left_known && !rn_time_before(now, quota->window.left_until)) {
         quota->left_known = false;
@@ -99,11 +113,11 @@ void rn_window_advance(rn_counter *counter, ration_time now)
     quota->exhausted = quota->exhausted && rn_time_before(now, quota->window.exhausted_until);
     if (rn_time_before(now, quota->window.end))
         return;
-    rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(now, -next.offset_us), &next.start,
-                       &next.computed_end);
-    next.start = rn_time_add(next.start, next.offset_us);
+
+    const beginning next = window_shifted(counter, now, quota->window.offset_us);
+
     memset(quota->parts, 0, counter->limit->spec.quota.parts * sizeof quota->parts[0]);
-    window_begin(counter, &next);
+    window_begin(counter, now, &next);
 }
 
 void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount)
@@ -151,20 +165,6 @@ static void bring(rn_quota_window *window, ration_time at)
     window->brought_at = at;
 }
 
-/*
- * The window that follows the present one by the calendar, if the present one ended, or the new one ends, at `reset`.
- */
-static beginning window_next(const rn_counter *counter, ration_time reset, bool reset_ends_it)
-{
-    const rn_quota_window *const window = &counter->u.quota->window;
-    ration_time start;
-    beginning next = {0};
-
-    rn_calendar_window(&counter->limit->spec.quota.calendar, window->computed_end, &start, &next.computed_end);
-    next.offset_us = rn_sub(reset.us, reset_ends_it ? next.computed_end.us : window->computed_end.us);
-    return next;
-}
-
 /* Of the part that straddles `reset`, what is known to have been granted before it. */
 static int64_t known_before(const rn_counter *counter, ration_time reset)
 {
@@ -190,38 +190,43 @@ static int64_t known_before(const rn_counter *counter, ration_time reset)
     return before;
 }
 
-/* A window began at `reset`, in the past: what was granted since belongs to it. */
-static void begin_in_the_past(rn_counter *counter, ration_time reset)
+/*
+ * A window began at `reset`, in the past: what was granted since belongs to it. Where the end had been moved back by much,
+ * that window is over as well, and the one after it has begun.
+ */
+static void begin_in_the_past(rn_counter *counter, ration_time now, ration_time reset)
 {
     rn_quota *const quota = counter->u.quota;
     const rn_hold *hold = NULL;
-    beginning next = window_next(counter, reset, false);
+    beginning next = window_shifted(counter, now, rn_sub(reset.us, quota->window.computed_end.us));
 
-    next.start = reset;
-    next.first_order = quota->newest_order + 1;
     TAILQ_FOREACH_REVERSE(hold, &counter->holds, rn_hold_list, next)
     {
-        if (hold->order < quota->first_order || rn_time_before(hold->granted_at, reset))
+        if (hold->order < quota->first_order || rn_time_before(hold->granted_at, next.start))
             break;
         next.first_order = hold->order;
     }
-    for (size_t i = part_of(&quota->window, reset); i < RN_QUOTA_PARTS; i++)
+    for (size_t i = part_of(&quota->window, next.start); i < RN_QUOTA_PARTS; i++)
         next.used = rn_add(next.used, quota->parts[i]);
-    next.used = rn_sub(next.used, known_before(counter, reset));
+    next.used = rn_sub(next.used, known_before(counter, next.start));
     next.used = rn_max(0, rn_min(next.used, quota->used));
-    window_begin(counter, &next);
+    window_begin(counter, now, &next);
 }
 
 /* A window began that ends at `reset`; `hold` is the first that we know to belong to it. */
-static void begin_with(rn_counter *counter, const rn_hold *hold, ration_time reset)
+static void begin_with(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset)
 {
     rn_quota *const quota = counter->u.quota;
-    beginning next = window_next(counter, reset, true);
+    ration_time start;
+    beginning next = {
+        .start = rn_time_max(hold->granted_at, quota->window.start),
+        .first_order = hold->order,
+        .used = rn_add(hold->charge, (int64_t)(quota->spent - hold->quota.spent)),
+    };
 
-    next.start = rn_time_max(hold->granted_at, quota->window.start);
-    next.first_order = hold->order;
-    next.used = rn_add(hold->charge, (int64_t)(quota->spent - hold->quota.spent));
-    window_begin(counter, &next);
+    rn_calendar_window(&counter->limit->spec.quota.calendar, quota->window.computed_end, &start, &next.computed_end);
+    next.offset_us = rn_sub(reset.us, next.computed_end.us);
+    window_begin(counter, now, &next);
 }
 
 void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, ration_time reset)
@@ -230,7 +235,7 @@ void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, 
     const int64_t later_us = rn_sub(reset.us, window->end.us);
 
     if (later_us >= counter->limit->spec.quota.length_us / 2) {
-        begin_with(counter, hold, reset);
+        begin_with(counter, now, hold, reset);
         return;
     }
     if (later_us < 0) {
@@ -239,7 +244,7 @@ void rn_window_reset(rn_counter *counter, ration_time now, const rn_hold *hold, 
         bring(window, reset);
     }
     if (!rn_time_before(now, reset)) {
-        begin_in_the_past(counter, reset);
+        begin_in_the_past(counter, now, reset);
         return;
     }
     window->end = reset;

@@ -312,11 +312,24 @@ static void test_past_reset(void **state)
         SETTLE("a is not", 1001600 * MS, 'a', 3 * UNIT),
         IS("five", 1001600 * MS, 10 * UNIT, 5 * UNIT, 0, 5 * UNIT),
     };
+    static const quota_step long_ago[] = {
+        ASK("a", 0, 'a', UNIT, NORMAL, GRANTED),
+        TELL("the end moves back", 0, 'a', N, N, "1970-01-01T01:20:00Z", 0),
+        ASK("b, in the 78th minute", 4698 * SECOND_US, 'b', UNIT, NORMAL, GRANTED),
+        ASK("c", 4701 * SECOND_US, 'c', UNIT, NORMAL, GRANTED),
+        TELL("the window that began then is over as well", 4702 * SECOND_US, 'c', N, N, "1970-01-01T00:00:01Z", 0),
+        WINDOW("b and c are of the one after it", 4702 * SECOND_US, 10 * UNIT, 2 * UNIT, 0, 8 * UNIT, 3601 * SECOND_US,
+               7201 * SECOND_US),
+        ASK("d", 4703 * SECOND_US, 'd', UNIT, NORMAL, GRANTED),
+        TELL("after b", 4704 * SECOND_US, 'd', N, N, "1970-01-01T01:18:21Z", 0),
+        WINDOW("c and d", 4704 * SECOND_US, 10 * UNIT, 2 * UNIT, 0, 8 * UNIT, 4701 * SECOND_US, 8301 * SECOND_US),
+    };
     const ration_limit_rule rule = hourly(10);
 
     (void)state;
     QUOTA_RUN(&rule, steps);
     QUOTA_RUN(&rule, carried);
+    QUOTA_RUN(&rule, long_ago);
 }
 
 /* Carried leases are let go by an observation, with a remaining that counts, of a lease granted long enough after. */
