@@ -34,6 +34,44 @@ bool rn_http_is_value(ration_text text)
     return true;
 }
 
+/* A bit for each byte of a reg-name, the escapes' own sign aside: unreserved and sub-delims of RFC 3986. */
+static const uint32_t host_bytes[8] = {0x00000000, 0x2bff7fd2, 0x87fffffe, 0x47fffffe, 0, 0, 0, 0};
+
+static bool is_host_byte(char c)
+{
+    return (host_bytes[(unsigned char)c >> 5] >> ((unsigned char)c & 31) & 1) != 0;
+}
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+bool rn_http_is_host(ration_text text)
+{
+    size_t at = 0;
+
+    if (text.size > 0 && text.data[0] == '[') {
+        for (at = 1; at < text.size && (is_host_byte(text.data[at]) || text.data[at] == ':');)
+            at++;
+        if (at < 3 || at == text.size || text.data[at++] != ']')
+            return false;
+    }
+    for (; at < text.size && text.data[at] != ':' && text.data[0] != '['; at++) {
+        const bool escape =
+            text.size - at > 2 && text.data[at] == '%' && is_hex(text.data[at + 1]) && is_hex(text.data[at + 2]);
+
+        if (!escape && !is_host_byte(text.data[at]))
+            return false;
+        at += escape ? 2 : 0;
+    }
+    if (at < text.size && text.data[at++] != ':')
+        return false;
+    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9')
+        at++;
+    return at == text.size;
+}
+
 ration_text rn_http_find(rn_http_fields fields, const char *name)
 {
     for (size_t i = 0; i < fields.count; i++) {
@@ -101,6 +139,20 @@ bool rn_http_is_hop_by_hop(rn_http_fields fields, ration_text name)
             if (rn_text_eq_nocase(member, name))
                 return true;
         }
+    }
+    return false;
+}
+
+bool rn_http_is_of_head(ration_text name)
+{
+    static const char *const names[] = {
+        "host",          "authorization",    "cookie",        "set-cookie",   "content-type", "content-encoding",
+        "content-range", "content-location", "cache-control", "max-forwards", "expect",       "range",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (rn_text_is_nocase(name, names[i]))
+            return true;
     }
     return false;
 }

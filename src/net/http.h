@@ -49,8 +49,12 @@ bool rn_http_list_has(ration_text value, const char *token);
 bool rn_http_is_token(ration_text text);
 /** A field value that may be sent: no control character but the tab. */
 bool rn_http_is_value(ration_text text);
+/** A value of Host: a name or address, and perhaps a port (RFC 9110, 7.2). It may be empty. */
+bool rn_http_is_host(ration_text text);
 /** Fields that concern one connection only, among them those that `Connection` in `fields` names: not to be relayed. */
 bool rn_http_is_hop_by_hop(rn_http_fields fields, ration_text name);
+/** A field that a trailer must not be, because whoever merges it into the head would be led by it (RFC 9110, 6.5.1). */
+bool rn_http_is_of_head(ration_text name);
 /** The standard phrase of a status; "Unknown" for others. */
 const char *rn_http_reason(int status);
 

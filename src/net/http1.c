@@ -23,8 +23,9 @@
 #include "base/text.h"
 #include "net/http1_gate.h"
 
-/* Chunk heads may be padded with extensions; this much without one byte of body is an attack. */
+/* Chunk heads may be padded with extensions; this much more than the body pays for is an attack. */
 #define MAX_FRAMING_BYTES 4096
+#define FRAMING_PER_BYTE 32
 /* A block that served one head is kept for the next one up to this size. */
 #define KEPT_BYTES 2048
 #define MAX_TRAILER_BYTES 16384
@@ -40,11 +41,8 @@ static int on_headers_complete(llhttp_t *parser)
     h->saw_head = true;
     h->until_close = h->response && !bodiless && !told && !chunked;
     h->head.told_bytes = RN_LENGTH_UNKNOWN;
-    if (told) {
-        if (parser->content_length > (uint64_t)INT64_MAX)
-            return -1;
-        h->head.told_bytes = (int64_t)parser->content_length;
-    }
+    if (told)
+        h->head.told_bytes = (int64_t)parser->content_length; /* the gate has seen that it fits */
     if (bodiless) {
         h->head.body_bytes = 0;
     } else if (chunked || h->until_close) {
@@ -53,9 +51,8 @@ static int on_headers_complete(llhttp_t *parser)
         h->head.body_bytes = told ? h->head.told_bytes : 0;
     }
 
-    const bool kept =
-        h->head.minor > 0 ? (parser->flags & F_CONNECTION_CLOSE) == 0 : (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0;
-    h->head.keep_alive = kept && !h->until_close;
+    const bool kept = h->head.minor > 0 || (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0;
+    h->head.keep_alive = kept && (parser->flags & F_CONNECTION_CLOSE) == 0 && !h->until_close;
     /* An offer to upgrade is ours to answer: to llhttp it must not end the message. */
     parser->upgrade = 0;
     return bodiless ? 1 : 0;
@@ -169,7 +166,8 @@ static bool http1_execute_lines(rn_http1 *h, const rn_http1_lines *lines)
 
 static rn_http1_event http1_next_head(rn_http1 *h, ration_text *input)
 {
-    const rn_http1_gathered got = rn_http1_lines_gather(&h->head_lines, input, h->max_head_bytes, !h->response);
+    const rn_http1_gathered got = rn_http1_lines_gather(&h->head_lines, input, h->max_head_bytes,
+                                                        h->response ? RN_HTTP1_RESPONSE : RN_HTTP1_REQUEST);
 
     if (got == RN_HTTP1_GATHER_MORE)
         return RN_HTTP1_MORE;
@@ -193,7 +191,7 @@ static rn_http1_event http1_next_end(rn_http1 *h)
 
 static rn_http1_event http1_next_trailers(rn_http1 *h, ration_text *input)
 {
-    const rn_http1_gathered got = rn_http1_lines_gather(&h->trailer_lines, input, MAX_TRAILER_BYTES, false);
+    const rn_http1_gathered got = rn_http1_lines_gather(&h->trailer_lines, input, MAX_TRAILER_BYTES, RN_HTTP1_TRAILERS);
 
     if (got == RN_HTTP1_GATHER_MORE)
         return RN_HTTP1_MORE;
@@ -226,13 +224,15 @@ static rn_http1_event http1_next_body(rn_http1 *h, ration_text *input, ration_te
     }
 
     h->framing_bytes += used - h->saw_body.size;
+    if (h->framing_bytes > MAX_FRAMING_BYTES)
+        return http1_fail(h, 400, "chunk heads too large");
     if (h->saw_body.size > 0) {
-        h->framing_bytes = 0;
+        const bool paid = h->saw_body.size >= h->framing_bytes / FRAMING_PER_BYTE + 1;
+
+        h->framing_bytes = paid ? 0 : h->framing_bytes - h->saw_body.size * FRAMING_PER_BYTE;
         *body = h->saw_body;
         return RN_HTTP1_BODY;
     }
-    if (h->framing_bytes > MAX_FRAMING_BYTES)
-        return http1_fail(h, 400, "chunk head too large");
     if (h->saw_end)
         return http1_next_end(h);
     if (!h->saw_last_chunk)

@@ -38,7 +38,8 @@ typedef struct rn_http1_lines {
     char *data;
     size_t used;
     size_t capacity;
-    size_t line; /* where the line that is being gathered begins */
+    size_t line;    /* where the line that is being gathered begins */
+    size_t skipped; /* empty lines before the first */
     rn_http_field *fields;
     size_t field_count;
     size_t field_capacity;
@@ -60,7 +61,7 @@ typedef struct rn_http1 {
     bool saw_end;
     bool saw_last_chunk;
     ration_text saw_body;
-    size_t framing_bytes; /* of chunk heads since the last byte of the body */
+    size_t framing_bytes; /* of chunk heads, less what the body has paid for */
     size_t max_head_bytes;
     rn_http1_lines head_lines;
     rn_http1_lines trailer_lines;

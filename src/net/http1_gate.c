@@ -13,12 +13,15 @@
 
 #include "net/http1_gate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 
 #define FIRST_BLOCK 512
+/* Empty lines before a request line are ignored (RFC 9112, 2.2), but not for ever: each begins the wait for a head. */
+#define MAX_EMPTY_LINES 8
 
 static const struct {
     rn_http1_gathered got;
@@ -26,6 +29,9 @@ static const struct {
     const char *text;
 } gather_faults[] = {
     {RN_HTTP1_GATHER_TOO_LARGE, 431, "head too large"},
+    {RN_HTTP1_GATHER_TOO_LONG, 414, "request line too long"},
+    {RN_HTTP1_GATHER_NO_HTTP, 400, "no HTTP"},
+    {RN_HTTP1_GATHER_EMPTY_LINES, 400, "too many empty lines"},
     {RN_HTTP1_GATHER_BARE_LF, 400, "line feed without carriage return"},
     {RN_HTTP1_GATHER_BARE_CR, 400, "carriage return without line feed"},
     {RN_HTTP1_GATHER_NOMEM, 503, "out of memory"},
@@ -62,7 +68,7 @@ void rn_http1_lines_clear(rn_http1_lines *lines, size_t keep)
         rn_http1_lines_fini(lines);
         return;
     }
-    lines->used = lines->line = lines->field_count = 0;
+    lines->used = lines->line = lines->field_count = lines->skipped = 0;
 }
 
 /* Room for `more` bytes behind the used ones. The first block fits what is there to come, rounded up a little. */
@@ -85,7 +91,7 @@ static bool lines_reserve(rn_http1_lines *lines, size_t more)
 }
 
 /* The line that begins at `line` is complete: is it well ended, and the empty one? */
-static rn_http1_gathered lines_end_line(rn_http1_lines *lines, bool skip_empty)
+static rn_http1_gathered lines_end_line(rn_http1_lines *lines, rn_http1_section section)
 {
     const size_t size = lines->used - lines->line;
 
@@ -97,20 +103,39 @@ static rn_http1_gathered lines_end_line(rn_http1_lines *lines, bool skip_empty)
         lines->line = lines->used;
         return RN_HTTP1_GATHER_MORE;
     }
-    if (lines->line > 0 || !skip_empty)
+    if (lines->line > 0 || section != RN_HTTP1_REQUEST)
         return RN_HTTP1_GATHER_DONE;
     lines->used = 0;
-    return RN_HTTP1_GATHER_MORE;
+    return ++lines->skipped > MAX_EMPTY_LINES ? RN_HTTP1_GATHER_EMPTY_LINES : RN_HTTP1_GATHER_MORE;
 }
 
-rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes, bool skip_empty)
+/* What speaks another protocol would often wait for an answer before it ends a line: its first byte gives it away. */
+static bool may_begin(char c, rn_http1_section section)
+{
+    switch (section) {
+    case RN_HTTP1_REQUEST:
+        return c == '\r' || c == '\n' || rn_http_is_token((ration_text){&c, 1});
+    case RN_HTTP1_RESPONSE:
+        return c == 'H' || c == '\r' || c == '\n';
+    case RN_HTTP1_TRAILERS:
+        return true;
+    }
+    assert(false && "no such section");
+    return false;
+}
+
+rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes,
+                                        rn_http1_section section)
 {
     while (input->size > 0) {
         const char *feed = memchr(input->data, '\n', input->size);
         const size_t size = feed != NULL ? (size_t)(feed - input->data) + 1 : input->size;
 
+        if (lines->used == 0 && !may_begin(input->data[0], section))
+            return RN_HTTP1_GATHER_NO_HTTP;
         if (size > max_bytes - lines->used)
-            return RN_HTTP1_GATHER_TOO_LARGE;
+            return lines->line == 0 && section == RN_HTTP1_REQUEST ? RN_HTTP1_GATHER_TOO_LONG
+                                                                   : RN_HTTP1_GATHER_TOO_LARGE;
         if (!lines_reserve(lines, size))
             return RN_HTTP1_GATHER_NOMEM;
         memcpy(lines->data + lines->used, input->data, size);
@@ -120,7 +145,7 @@ rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *inpu
         if (feed == NULL)
             return RN_HTTP1_GATHER_MORE;
 
-        const rn_http1_gathered got = lines_end_line(lines, skip_empty);
+        const rn_http1_gathered got = lines_end_line(lines, section);
         if (got != RN_HTTP1_GATHER_MORE)
             return got;
     }
@@ -163,6 +188,19 @@ static bool lines_add_field(rn_http1_lines *lines, rn_http_field field)
     return true;
 }
 
+/* White space behind a value goes before it: llhttp, which reads the line after us, minds a tab at the end. */
+static ration_text value_trim(rn_http1_lines *lines, ration_text raw)
+{
+    const ration_text value = rn_text_trim(raw);
+    char *to = lines->data + (raw.data - lines->data) + (raw.size - value.size);
+
+    if (value.size == 0 || value.data == to)
+        return value;
+    memmove(to, value.data, value.size);
+    memset(to - (raw.size - value.size), ' ', raw.size - value.size);
+    return (ration_text){to, value.size};
+}
+
 static bool gate_field(rn_http1_lines *lines, ration_text line, rn_http1_fault *fault)
 {
     if (line.data[0] == ' ' || line.data[0] == '\t')
@@ -172,7 +210,7 @@ static bool gate_field(rn_http1_lines *lines, ration_text line, rn_http1_fault *
     if (colon == NULL)
         return fault_set(fault, 400, "field without colon");
     const ration_text name = {line.data, (size_t)(colon - line.data)};
-    const ration_text value = rn_text_trim((ration_text){colon + 1, line.size - name.size - 1});
+    const ration_text value = value_trim(lines, (ration_text){colon + 1, line.size - name.size - 1});
     if (!rn_http_is_token(name))
         return fault_set(fault, 400, "invalid field name");
     if (!rn_http_is_value(value))
@@ -212,7 +250,7 @@ static bool target_fits(ration_text method, ration_text target)
     for (size_t i = 0; i < target.size; i++) {
         const unsigned char c = (unsigned char)target.data[i];
 
-        if (c <= ' ' || c >= 0x7f)
+        if (c <= ' ' || c >= 0x7f || c == '#')
             return false;
     }
     if (rn_text_is(target, "*"))
@@ -272,24 +310,52 @@ static bool is_digits(ration_text text)
     return text.size > 0;
 }
 
+static bool fits_length(ration_text digits)
+{
+    int64_t value = 0;
+
+    for (size_t i = 0; i < digits.size; i++) {
+        const int64_t digit = digits.data[i] - '0';
+
+        if (value > (INT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    return true;
+}
+
+/* A coding that we do not know is one thing (501); a body whose end nobody can tell is another (400; RFC 9112, 6.3). */
+static bool ends_chunked(ration_text codings)
+{
+    size_t at = codings.size;
+
+    while (at > 0 && codings.data[at - 1] != ',')
+        at--;
+    return rn_text_is_nocase(rn_text_trim(rn_text_slice(codings, at, codings.size)), "chunked");
+}
+
 /* One way to count the body, or none. */
 static bool gate_framing(const rn_http_head *head, bool response, rn_http1_fault *fault)
 {
     const size_t lengths = rn_http_count(head->fields, "content-length");
     const size_t codings = rn_http_count(head->fields, "transfer-encoding");
+    const ration_text length = rn_http_find(head->fields, "content-length");
+    const ration_text coding = rn_http_find(head->fields, "transfer-encoding");
 
     if (lengths > 1)
         return fault_set(fault, 400, "more than one Content-Length");
-    if (lengths == 1 && !is_digits(rn_http_find(head->fields, "content-length")))
+    if (lengths == 1 && !is_digits(length))
         return fault_set(fault, 400, "malformed Content-Length");
+    if (lengths == 1 && !fits_length(length))
+        return fault_set(fault, 400, "Content-Length overflow");
     if (codings == 0)
         return true;
     if (codings > 1 || lengths > 0)
         return fault_set(fault, 400, codings > 1 ? "more than one Transfer-Encoding" : "two ways to frame the body");
     if (head->minor == 0)
         return fault_set(fault, 400, "Transfer-Encoding in HTTP/1.0");
-    if (!rn_text_is_nocase(rn_http_find(head->fields, "transfer-encoding"), "chunked"))
-        return fault_set(fault, response ? 400 : 501, "transfer coding other than chunked");
+    if (!rn_text_is_nocase(coding, "chunked"))
+        return fault_set(fault, response || !ends_chunked(coding) ? 400 : 501, "transfer coding other than chunked");
     return true;
 }
 
@@ -302,6 +368,8 @@ static bool gate_request_fields(rn_http_head *head, rn_http1_fault *fault)
         return fault_set(fault, 400, "more than one Host");
     if (hosts == 0 && head->minor > 0)
         return fault_set(fault, 400, "no Host");
+    if (hosts == 1 && !rn_http_is_host(rn_http_find(head->fields, "host")))
+        return fault_set(fault, 400, "malformed Host");
     if (expect.data != NULL && head->minor > 0) {
         if (!rn_text_is_nocase(expect, "100-continue"))
             return fault_set(fault, 417, "unknown expectation");

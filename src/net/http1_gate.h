@@ -10,10 +10,19 @@ typedef enum rn_http1_gathered {
     RN_HTTP1_GATHER_MORE = 0,
     RN_HTTP1_GATHER_DONE, /* the empty line has come */
     RN_HTTP1_GATHER_TOO_LARGE,
+    RN_HTTP1_GATHER_TOO_LONG, /* the request line alone */
+    RN_HTTP1_GATHER_NO_HTTP,
+    RN_HTTP1_GATHER_EMPTY_LINES,
     RN_HTTP1_GATHER_BARE_LF,
     RN_HTTP1_GATHER_BARE_CR,
     RN_HTTP1_GATHER_NOMEM,
 } rn_http1_gathered;
+
+typedef enum rn_http1_section {
+    RN_HTTP1_REQUEST = 0, /* a few empty lines before it do not count */
+    RN_HTTP1_RESPONSE,
+    RN_HTTP1_TRAILERS,
+} rn_http1_section;
 
 typedef struct rn_http1_fault {
     int status;
@@ -23,8 +32,9 @@ typedef struct rn_http1_fault {
 int rn_http1_gathered_status(rn_http1_gathered got);
 const char *rn_http1_gathered_text(rn_http1_gathered got);
 
-/* Move lines from the input up to and with the empty one. `skip_empty`: empty lines before the first do not count. */
-rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes, bool skip_empty);
+/* Move lines from the input up to and with the empty one. */
+rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes,
+                                        rn_http1_section section);
 /* Empty it; keep the block if it is no larger than `keep`. */
 void rn_http1_lines_clear(rn_http1_lines *lines, size_t keep);
 void rn_http1_lines_fini(rn_http1_lines *lines);

@@ -172,7 +172,8 @@ size_t rn_http1_chunk_head(char out[RN_HTTP1_CHUNK_HEAD], size_t size)
 
 static bool trailer_may_go(const rn_http_field *field)
 {
-    return field_is_valid(field) && !is_framing(field->name) && !rn_text_is_nocase(field->name, "trailer");
+    return field_is_valid(field) && !is_framing(field->name) && !rn_http_is_of_head(field->name) &&
+           !rn_text_is_nocase(field->name, "trailer");
 }
 
 int rn_http1_write_last_chunk(rn_buffer *to, rn_http_fields trailers)
