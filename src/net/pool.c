@@ -4,8 +4,7 @@
  *
  * An idle connection stands in two lists: its origin's, the newest first, because the newest is the least likely to
  * have been closed by the peer; and the pool's, the oldest first, for the bound and the time-out. It is polled: what
- * the peer says on it, an end above all, closes it at once. It is looked at once more before a request that may not be
- * repeated.
+ * the peer says on it, an end above all, closes it at once. It is looked at once more before a request is sent.
  *
  * As in the server, each kind of waiting has one duration and one list in order of deadlines, and one timer serves all.
  *
@@ -135,20 +134,14 @@ void rn_pool_keep(rn_link *link)
 /* The newest idle connection. */
 static rn_link *pool_reuse(rn_origin *origin, rn_upstream *up)
 {
-    rn_link *link;
+    rn_link *link = TAILQ_FIRST(&origin->idle);
 
-    while ((link = TAILQ_FIRST(&origin->idle)) != NULL) {
-        /* What may be sent again needs no look: it costs a system call, and the end is seldom so fresh. */
-        if (!up->repeatable && !rn_link_is_alive(link)) {
-            rn_link_close(link);
-            continue;
-        }
-        link_leave_idle(link);
-        link->up = up;
-        link->pool->stats.reuses++;
-        return link;
-    }
-    return NULL;
+    if (link == NULL)
+        return NULL;
+    link_leave_idle(link);
+    link->up = up;
+    link->pool->stats.reuses++;
+    return link;
 }
 
 bool rn_pool_connect(rn_upstream_pool *pool, rn_origin *origin, rn_upstream *up, bool fresh, rn_fault *fault)

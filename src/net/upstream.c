@@ -9,7 +9,8 @@
  *
  * A server may close a connection that it kept just as we use it. If no byte of an answer has come and the connection
  * had served before, the request is sent once more on a fresh one: where the caller said that it may be, or where
- * nothing of it had left us.
+ * nothing of it had left us. What a kept connection says before the request has left us is no answer to it: such a
+ * connection is dropped too.
  *
  * Sending may fail because the server has answered early and closed; its answer is read before the fault counts.
  *
@@ -30,6 +31,9 @@
 #define COPIED_BODY 16384 /* up to here a whole body goes out in one piece with its head */
 #define READS_PER_TURN 16
 #define MAX_STALLS 8
+#define MAX_INTERIMS 64
+
+static const char out_of_step[] = "a kept connection spoke before it was asked";
 #define STALL_US INT64_C(10000)
 
 static void upstream_settle(rn_deferred *work);
@@ -155,8 +159,18 @@ static void upstream_mark_sent(rn_upstream *up, size_t size)
     }
 }
 
+/* What a kept connection has said before the request leaves us is no answer to it, even if it looks like one. */
+static bool upstream_is_out_of_step(rn_upstream *up)
+{
+    return up->link->served && !up->sent_any && !up->begun && !rn_link_is_alive(up->link);
+}
+
 static void upstream_send(rn_upstream *up)
 {
+    if (upstream_has_more(up) && upstream_is_out_of_step(up)) {
+        upstream_broke(up, out_of_step);
+        return;
+    }
     while (!up->send_broken && upstream_has_more(up)) {
         const ration_text bytes = upstream_next_bytes(up);
         const ssize_t sent = rn_link_send(up->link, bytes.data, bytes.size);
@@ -246,6 +260,16 @@ static void upstream_complete(rn_upstream *up, bool clean)
     up->handlers.on_end(up->user, up, up->parser.trailers);
 }
 
+/* Each keeps the call alive, so there must be an end to them. */
+static void upstream_interim(rn_upstream *up)
+{
+    if (++up->interims > MAX_INTERIMS) {
+        upstream_fail(up, RN_UPSTREAM_BROKEN, "too many interim responses");
+    } else {
+        rn_http1_begin(&up->parser, up->answers_head);
+    }
+}
+
 static void upstream_parse(rn_upstream *up, ration_text *input)
 {
     while (!up->paused && !up->dead && !up->failed) {
@@ -263,7 +287,7 @@ static void upstream_parse(rn_upstream *up, ration_text *input)
             break;
         case RN_HTTP1_END:
             if (up->parser.head.status < 200) {
-                rn_http1_begin(&up->parser, up->answers_head);
+                upstream_interim(up);
             } else {
                 upstream_complete(up, input->size == 0 && rn_buffer_size(&up->in) == 0);
             }
@@ -329,6 +353,10 @@ static bool upstream_receive_part(rn_upstream *up)
     }
     if (got == RN_IO_BROKEN) {
         upstream_broke(up, up->link->error);
+        return false;
+    }
+    if (up->link->served && !up->sent_any && !up->begun) {
+        upstream_broke(up, out_of_step);
         return false;
     }
     up->moved = true;

@@ -166,7 +166,8 @@ struct rn_upstream {
     rn_http1 parser;
     rn_buffer in; /* read, but not yet parsed */
     bool answers_head;
-    bool begun; /* its first byte has come */
+    bool begun;        /* its first byte has come */
+    unsigned interims; /* 1xx before it */
     bool paused;
     bool untimely; /* bytes came that are not wanted yet */
     bool try_read; /* TLS: bytes may be there that the socket does not tell of */

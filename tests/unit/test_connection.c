@@ -175,7 +175,7 @@ static const struct {
      "200 5 hiupstream_broken: connection closed amid the body", true, false},
     {"closed in a chunk", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked" END "5\r\nhi",
      "200 -1 hiupstream_broken: connection closed amid the body", true, false},
-    {"no HTTP", "GET", "SSH-2.0-OpenSSH_9.2\r\n\r\n", "upstream_broken: malformed status line", false, false},
+    {"no HTTP", "GET", "SSH-2.0-OpenSSH_9.2\r\n", "upstream_broken: no HTTP", false, false},
     {"folded line", "GET", "HTTP/1.1 200 OK\r\nA: b\r\n c" END, "upstream_broken: folded line", false, false},
     {"101", "GET", "HTTP/1.1 101 Switching Protocols" END, "upstream_broken: protocol switched unasked", false, false},
 };
@@ -402,6 +402,62 @@ static void retries_once(void **state)
     (void)shutdown(s.w.fd, SHUT_WR);
     RUN_UNTIL(s.loop, s.over);
     CHECK_STR(s.heard, "upstream_broken: connection closed before the first byte of a response");
+    close_stage(&s);
+}
+
+/* An answer that is there before its question is somebody else's: nobody gets it, and the connection goes. */
+static void a_kept_connection_that_speaks(void **state)
+{
+    static const struct {
+        const char *why, *method;
+        bool asked; /* the next request is made before the loop has seen the bytes */
+        bool repeatable;
+    } rows[] = {
+        {"while it is idle", "GET", false, true},
+        {"in the turn of the next request", "GET", true, true},
+        {"in the turn of one that must not be repeated", "POST", true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rn_upstream_stats stats;
+        stage s;
+
+        CHECK_ROW(rows[i].why);
+        open_stage(&s, NULL);
+        serve_once(&s);
+        wire_send(&s.w, "HTTP/1.1 200 OK\r\nContent-Length: 5" END "wrong");
+        if (!rows[i].asked)
+            RUN_UNTIL(s.loop, (rn_upstream_pool_stats(s.pool, &stats), stats.open == 0));
+        const rn_upstream_request request = {.origin = s.origin,
+                                             .method = text(rows[i].method),
+                                             .target = text("/again"),
+                                             .repeatable = rows[i].repeatable};
+        ask(&s, &request);
+        meet(&s, END);
+        wire_send(&s.w, "HTTP/1.1 200 OK\r\nContent-Length: 5" END "right");
+        RUN_UNTIL(s.loop, s.over);
+        CHECK_STR(s.heard, "200 5 right end");
+        rn_upstream_pool_stats(s.pool, &stats);
+        CHECK_EQ(stats.connects, 2);
+        close_stage(&s);
+    }
+    CHECK_ROW(NULL);
+}
+
+static void interim_answers_have_an_end(void **state)
+{
+    stage s;
+
+    (void)state;
+    open_stage(&s, NULL);
+    get(&s);
+    meet(&s, END);
+    for (int i = 0; i < 65; i++)
+        wire_send(&s.w, "HTTP/1.1 102 Processing" END);
+    RUN_UNTIL(s.loop, s.over);
+    CHECK_STR(s.heard, "upstream_broken: too many interim responses");
+    RUN_UNTIL(s.loop, s.w.closed);
     close_stage(&s);
 }
 
@@ -701,6 +757,8 @@ int main(void)
         cmocka_unit_test(idle_connections_are_bounded_in_time),
         cmocka_unit_test(a_kept_connection_that_dies),
         cmocka_unit_test(retries_once),
+        cmocka_unit_test(a_kept_connection_that_speaks),
+        cmocka_unit_test(interim_answers_have_an_end),
         cmocka_unit_test(faults_of_connecting),
         cmocka_unit_test(tls_where_there_is_none),
         cmocka_unit_test(time_outs),
