@@ -56,11 +56,21 @@ static void inbound_enter(rn_inbound *c, rn_inbound_state state)
     inbound_touch(c);
 }
 
+/* Closing will be a reset. Where the end of the connection ends the body, nothing else tells that it is not complete. */
+static void inbound_reset(rn_inbound *c)
+{
+    const struct linger now = {1, 0};
+
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 /* The one exit of a request that was not answered to its end. */
 static void inbound_gone(rn_inbound *c, rn_gone why, rn_inbound_state next)
 {
     const bool running = c->state == RN_INBOUND_CALL;
 
+    if (running && c->started && c->until_close)
+        inbound_reset(c);
     inbound_enter(c, next);
     if (running && c->server->handlers.on_gone != NULL)
         c->server->handlers.on_gone(c->server->user, c, why);
@@ -310,12 +320,8 @@ void rn_inbound_abort(rn_inbound *in)
     if (in->state != RN_INBOUND_CALL)
         return;
     inbound_flush(in);
-    /* Where the end of the connection ends the body, only a reset tells that it is not complete. */
-    if (in->until_close || !in->started) {
-        const struct linger now = {1, 0};
-
-        (void)setsockopt(in->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    }
+    if (in->until_close || !in->started)
+        inbound_reset(in);
     in->user = NULL;
     inbound_enter(in, RN_INBOUND_DEAD);
 }

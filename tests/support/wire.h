@@ -51,6 +51,7 @@ typedef struct wire {
     char *got; /* NUL-terminated */
     size_t size;
     bool closed; /* the other side has */
+    bool reset;  /* so that it does not look like an end */
     bool deaf;   /* does not read */
 } wire;
 
@@ -65,6 +66,7 @@ static inline void wire_ready(uv_poll_t *poll, int status, int events)
         return;
     if (got <= 0) {
         w->closed = true;
+        w->reset = got < 0;
         (void)uv_poll_stop(poll);
         return;
     }

@@ -376,9 +376,48 @@ static void a_stream_flows_and_breaks(void **state)
     CHECK_EQ(rn_inbound_write(s.held, text("one")), RN_FLOW_MORE);
     rn_inbound_finish(s.held, (rn_http_fields){NULL, 0});
     RUN_UNTIL(s.loop, w.closed);
+    CHECK(!w.reset);
     CHECK(wire_has(&w, "\r\n\r\none"));
     wire_close(&w);
     close_stage(&s);
+}
+
+/* Where the end of the connection ends the body, whatever breaks the call off does it with a reset. */
+static void a_break_is_no_end(void **state)
+{
+    static const struct {
+        const char *why, *send;
+        bool aborts;
+    } rows[] = {
+        {"a slow client", "POST /stream HTTP/1.0\r\nContent-Length: 5\r\n\r\nhel", false},
+        {"a server that is ended", "GET /stream HTTP/1.0\r\n\r\n", true},
+    };
+    const rn_server_options options = {.body_timeout_us = 20000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage s;
+        wire w;
+
+        CHECK_ROW(rows[i].why);
+        open_stage(&s, &options);
+        dial(&s, &w);
+        wire_send(&w, rows[i].send);
+        RUN_UNTIL(s.loop, s.held != NULL);
+        CHECK_EQ(rn_inbound_write(s.held, text("one")), RN_FLOW_MORE);
+        RUN_UNTIL(s.loop, wire_has(&w, "one"));
+        rn_inbound_resume(s.held);
+        if (rows[i].aborts) {
+            rn_server_close(s.server, NULL);
+            rn_server_abort(s.server);
+        }
+        RUN_UNTIL(s.loop, w.closed);
+        CHECK(w.reset);
+        CHECK(s.held == NULL);
+        wire_close(&w);
+        close_stage(&s);
+    }
+    CHECK_ROW(NULL);
 }
 
 static void calls_out_of_order_are_refused(void **state)
@@ -657,6 +696,7 @@ int main(void)
         cmocka_unit_test(a_client_that_waits_may_go),
         cmocka_unit_test(back_pressure),
         cmocka_unit_test(a_stream_flows_and_breaks),
+        cmocka_unit_test(a_break_is_no_end),
         cmocka_unit_test(calls_out_of_order_are_refused),
         cmocka_unit_test(slow_clients),
         cmocka_unit_test(a_client_that_does_not_read_is_dropped),
