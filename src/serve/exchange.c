@@ -22,6 +22,7 @@
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
 #define SEEN_MAX_BYTES ((size_t)1 << 20)
+#define LONG_TARGET_BYTES 8000 /* RFC 9112, 3: up to here a target ought to be taken */
 
 static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "waiting",    "sending",
                                                             "looking", "responding", "leaving"};
@@ -347,6 +348,12 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
 
     const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
     rn_gateway_touch(gw);
+    if (err == RATION_ERR_INVALID) {
+        exchange_reject(x, head->target.size > LONG_TARGET_BYTES ? 414 : 400, "Request cannot be decided on",
+                        "its path, its names or a number in its fields are beyond what limits can be kept by",
+                        (ration_text){NULL, 0});
+        return;
+    }
     if (err != RATION_OK) {
         exchange_error(x, err);
         return;

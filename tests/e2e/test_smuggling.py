@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Every shape of `smuggling` through the gateway: what it answers, what the provider gets, and who gets which answer.
+
+One gateway and one provider for all, so that every shape travels over the pooled connections that the ones before it
+have used. After each, an honest call on a connection of its own must get its own answer.
+"""
+
+import contextlib
+import itertools
+import json
+import socket
+
+import pytest
+from house import Client, Gateway, one_provider, slots
+from recorder import Recorder
+from smuggling import SHAPES
+
+KEY = b"s3cret-of-the-account"
+honest_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def recorder():
+    one = Recorder()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def gw(recorder, tmp_path_factory):
+    account = {"credential": {"header": "X-Key", "value": KEY.decode()}}
+    config = one_provider(recorder.url, [slots(100)], account=account)
+    one = Gateway(config, tmp_path_factory.mktemp("smuggling"))
+    yield one
+    one.close()
+
+
+def send(client, shape):
+    """A refusal may come, and the connection end, before the last byte is sent."""
+    with contextlib.suppress(ConnectionError):
+        if shape.slowly:
+            client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in shape.data:
+                client.send(bytes([byte]))
+        else:
+            client.send(shape.data)
+        if shape.half_closed:
+            client.socket.shutdown(socket.SHUT_WR)
+
+
+def methods(shape):
+    """The methods of what is answered, as far as it matters: the answer to HEAD has no body."""
+    return [method for method, _, _ in shape.sent] + ["GET"] * len(shape.answers)
+
+
+def honest(gw, client):
+    """A call like any other. Its answer must be to it."""
+    target = f"/honest/{next(honest_numbers)}"
+    answer = client.call("POST", "/a" + target, {"X-Mine": "1"}, b"hello")
+    assert answer.status == 200, answer.body
+    assert answer.json() == {"method": "POST", "target": target, "bytes": 5}
+    return target
+
+
+def read_answers(client, shape):
+    answers = [client.answer(method) for method, _ in zip(methods(shape), shape.answers, strict=False)]
+    assert tuple(answer.status for answer in answers) == shape.answers, [answer.body for answer in answers]
+    for answer, (method, target, body) in zip([a for a in answers if a.status == 200], shape.sent, strict=True):
+        if method != "HEAD":
+            assert answer.json() == {"method": method, "target": target, "bytes": len(body)}
+    return answers
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_shape(gw, recorder, shape):
+    recorder.take()
+    targets = []
+    with Client(gw.port) as client:
+        send(client, shape)
+        if not shape.half_closed:
+            read_answers(client, shape)
+        if shape.closes:
+            assert client.is_closed()
+        else:
+            targets.append(honest(gw, client))
+    with gw.client() as client:
+        targets.append(honest(gw, client))
+
+    gw.until_idle()
+    requests, unfinished = recorder.take()
+    assert len(unfinished) <= int(shape.begun)
+    seen = [request.what for request in requests]
+    assert seen[len(seen) - len(targets) :] == [("POST", target, b"hello") for target in targets]
+    sent = seen[: len(seen) - len(targets)]
+    if shape.half_closed:
+        assert sent in ([], [("GET", "/x", b"")])
+    else:
+        assert sent == list(shape.sent)
+    for request in requests:
+        assert request.all("x-key") == [KEY]
+        assert not [name for name, _ in request.fields if name.startswith("ration-")]
+        assert [name for name, _ in request.trailers if name not in ("x", "t")] == []
+
+
+def test_refusals_are_told_in_words(gw):
+    """Whoever sends rubbish by mistake learns what is wrong with it."""
+    for data, words in (
+        (b"GET /a/x HTTP/1.1\r\n\r\n", b"no Host\n"),
+        (b"POST /a/x HTTP/1.1\r\nHost: g\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"two ways"),
+        (b"POST /a/x HTTP/1.1\r\nHost: g\r\nContent-Length: 9223372036854775808\r\n\r\n", b"Content-Length"),
+        (b"\x16\x03\x01\0\xc8\x01\0\0\xc4\x03\x03", b"no HTTP"),
+    ):
+        with gw.client() as client:
+            answer = client.send(data).answer()
+            assert words in answer.body
+            assert answer["Connection"] == "close"
+
+
+def test_the_control_port_is_no_softer(gw):
+    """The same listener, other handlers: no shape may be answered with more than one response, or left unanswered."""
+    for shape in SHAPES:
+        if shape.slowly or shape.half_closed or len(shape.answers) != 1 or shape.answers[0] not in (400, 431, 501, 505):
+            continue
+        if not shape.closes or shape.begun:
+            continue
+        with Client(gw.control_port) as client:
+            send(client, shape)
+            assert client.answer().status == shape.answers[0], shape.name
+            assert client.is_closed()
+    assert json.loads(gw.control("/v1/status").body)["held"] == 0
