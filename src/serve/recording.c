@@ -5,6 +5,9 @@
  * The recorder gathers lines and hands over large pieces; a write goes to the page cache, so the loop does not wait for
  * the disk as long as the kernel has memory.
  *
+ * Until `begin` all goes into FILE.new, so that a start that fails leaves the recordings of earlier runs alone. Whoever
+ * writes a file holds a lock on it, so that nobody sets it aside meanwhile.
+ *
  * Invariant: the file ends with a whole piece at all times but within a write; a write that fails is cut off again.
  */
 #include "serve/recording.h"
@@ -13,6 +16,7 @@
 #include <fcntl.h>
 #include <stdio.h> /* rename */
 #include <string.h>
+#include <sys/file.h> /* flock */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +30,7 @@ struct rn_recording {
     rn_loop *loop;
     const rn_log *log;
     char *path;
+    bool begun;     /* else it is still FILE.new */
     int descriptor; /* below 0: closed */
     uint64_t part_bytes;
     uint64_t part_written;
@@ -54,9 +59,25 @@ static bool path_with(rn_builder *b, char *buffer, const char *path, const char 
     return !b->full;
 }
 
+/* Where there are no locks, it goes without one. */
 static int file_open(const char *path)
 {
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+
+    if (descriptor >= 0)
+        (void)flock(descriptor, LOCK_EX | LOCK_NB);
+    return descriptor;
+}
+
+static bool file_is_busy(const char *path)
+{
+    const int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return false;
+    const bool busy = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    (void)close(descriptor);
+    return busy;
 }
 
 /* The part is full: set it aside and go on in a new one. */
@@ -115,10 +136,22 @@ void rn_recording_failed(void *recording, int err)
         recording_fail(r, "cannot go on", ration_err_text(err));
 }
 
+static int open_failed(rn_recording *r, const char *why, rn_net_error *error)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, error->text, sizeof error->text);
+    rn_builder_str(&b, r->path);
+    rn_builder_str(&b, ": ");
+    rn_builder_str(&b, why);
+    rn_recording_close(r);
+    return RATION_ERR_IO;
+}
+
 int rn_recording_open(const rn_recording_options *options, rn_recording **out, rn_net_error *error)
 {
     rn_recording *r = rn_mem_zalloc(rn_mem_default(), 1, sizeof *r);
-    char old[PATH_BYTES];
+    char fresh[PATH_BYTES];
     struct stat found;
     rn_builder b;
 
@@ -133,27 +166,47 @@ int rn_recording_open(const rn_recording_options *options, rn_recording **out, r
         rn_recording_close(r);
         return RATION_ERR_NOMEM;
     }
+
+    const bool exists = stat(r->path, &found) == 0;
+    const bool earlier = exists && S_ISREG(found.st_mode);
+
+    if (!path_with(&b, fresh, r->path, ".new"))
+        return open_failed(r, strerror(ENAMETOOLONG), error);
+    if ((earlier && file_is_busy(r->path)) || file_is_busy(fresh))
+        return open_failed(r, "another process records into it", error);
     /* A device or a pipe is no earlier recording. */
-    if (stat(r->path, &found) == 0 && S_ISREG(found.st_mode) && path_with(&b, old, r->path, ".old"))
-        (void)rename(r->path, old);
-    r->descriptor = file_open(r->path);
-    if (r->descriptor < 0) {
-        const int code = errno;
-        rn_builder_init(&b, error->text, sizeof error->text);
-        rn_builder_str(&b, r->path);
-        rn_builder_str(&b, ": ");
-        rn_builder_str(&b, strerror(code));
-        rn_recording_close(r);
-        return RATION_ERR_IO;
-    }
+    r->begun = exists && !earlier;
+    r->descriptor = file_open(r->begun ? r->path : fresh);
+    if (r->descriptor < 0)
+        return open_failed(r, strerror(errno), error);
     *out = r;
+    return RATION_OK;
+}
+
+int rn_recording_begin(rn_recording *r)
+{
+    char fresh[PATH_BYTES], old[PATH_BYTES];
+    rn_builder b;
+
+    if (r->begun)
+        return RATION_OK;
+    if (!path_with(&b, fresh, r->path, ".new") || !path_with(&b, old, r->path, ".old"))
+        return RATION_ERR_IO;
+    if ((rename(r->path, old) != 0 && errno != ENOENT) || rename(fresh, r->path) != 0)
+        return RATION_ERR_IO;
+    r->begun = true;
     return RATION_OK;
 }
 
 void rn_recording_close(rn_recording *r)
 {
+    char fresh[PATH_BYTES];
+    rn_builder b;
+
     if (r == NULL)
         return;
+    if (r->descriptor >= 0 && !r->begun && path_with(&b, fresh, r->path, ".new"))
+        (void)unlink(fresh);
     if (r->descriptor >= 0)
         (void)close(r->descriptor);
     rn_mem_free(rn_mem_default(), r->path);

@@ -10,7 +10,8 @@
  * The file of a recording, as the recorder writes it: pieces that end with a whole call.
  *
  * Beyond `part_bytes` the file is renamed to FILE.1, FILE.2 and so on, and FILE goes on where it ended: all parts in
- * order are one recording. A FILE of an earlier run is kept as FILE.old. What cannot be written is reported once and
+ * order are one recording. A FILE of an earlier run is kept as FILE.old from `begin` on; one that another process is
+ * writing is left alone. What cannot be written is reported once and
  * ends the recording behind its last whole piece; it never ends a call.
  */
 typedef struct rn_recording rn_recording;
@@ -24,6 +25,8 @@ typedef struct rn_recording_options {
 
 /* RATION_ERR_NOMEM; RATION_ERR_IO with `*error` filled. */
 int rn_recording_open(const rn_recording_options *options, rn_recording **out, rn_net_error *error);
+/* All has started: take the place of an earlier run's FILE. Closed before, it leaves no trace. RATION_ERR_IO. */
+int rn_recording_begin(rn_recording *recording);
 /* Both for the recorder's options, with the recording as their `ctx`. RATION_ERR_IO: the recording has ended. */
 int rn_recording_write(void *recording, const char *data, size_t size);
 void rn_recording_failed(void *recording, int err);

@@ -135,6 +135,11 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
         err = engine_make(s, error);
     if (err == RATION_OK)
         err = ports_make(s, error);
+    if (err == RATION_OK && s->recording != NULL) {
+        err = rn_recording_begin(s->recording);
+        if (err != RATION_OK)
+            error_set(error, options->record, ": ", "cannot be set in the place of an earlier recording");
+    }
     if (err != RATION_OK) {
         rn_service_free(s);
         return err;

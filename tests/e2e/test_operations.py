@@ -364,6 +364,27 @@ def test_the_recording_of_an_earlier_run_is_kept(provider, tmp_path):
     assert replay(file).returncode == replay(f"{file}.old").returncode == 0
 
 
+def test_a_start_that_fails_leaves_recordings_alone(provider, gateway, tmp_path):
+    file = tmp_path / "calls.jsonl"
+    old = tmp_path / "calls.jsonl.old"
+    up = provider(hello)
+    for _ in range(2):
+        gw = Gateway(one_provider(up.url), tmp_path, "--record", str(file))
+        gw.call("GET", "/a/")
+        gw.close()
+    before = file.read_bytes(), old.read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = {"gateway": "127.0.0.1:0", "control": f"127.0.0.1:{taken.getsockname()[1]}"}
+        config = tmp_path / "taken.json"
+        config.write_text(json.dumps(one_provider(up.url, settings={"listen": listen})))
+        done = subprocess.run([RATION, "serve", str(config), "--record", str(file)], capture_output=True, timeout=30)
+    assert done.returncode == 2 and b"Address already in use" in done.stderr
+    assert (file.read_bytes(), old.read_bytes()) == before
+    gw = gateway(one_provider(up.url), "--record", str(file))
+    done = subprocess.run([RATION, "serve", str(gw.config), "--record", str(file)], capture_output=True, timeout=30)
+    assert done.returncode == 2 and b"another process records into it" in done.stderr
+
+
 def test_a_full_disk_ends_the_recording_only(provider, gateway):
     gw = gateway(one_provider(provider(hello).url), "--record", "/dev/full")
     assert gw.call("GET", "/a/").status == 200

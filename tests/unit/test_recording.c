@@ -2,6 +2,7 @@
 /* The file of a recording: parts in order, an earlier run kept, a fault told once. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ static rn_recording *recording_open(stage *s, uint64_t part_bytes)
     rn_net_error error;
 
     CHECK_EQ(rn_recording_open(&options, &r, &error), RATION_OK);
+    CHECK_EQ(rn_recording_begin(r), RATION_OK);
     return r;
 }
 
@@ -98,6 +100,50 @@ static void test_an_earlier_run_is_kept(void **state)
     stage_close(&s);
 }
 
+/* Ports that are taken, say: the process ends after it has opened its recording. */
+static void test_a_start_that_fails(void **state)
+{
+    stage s;
+    rn_net_error error;
+    (void)state;
+
+    stage_open(&s);
+    for (const char *run = "123"; *run != '\0'; run++) {
+        const rn_recording_options options = {.loop = s.loop, .log = &s.log, .path = s.path};
+        rn_recording *r = NULL;
+
+        CHECK_EQ(rn_recording_open(&options, &r, &error), RATION_OK);
+        CHECK_EQ(rn_recording_write(r, run, 1), RATION_OK);
+        if (*run != '3')
+            CHECK_EQ(rn_recording_begin(r), RATION_OK);
+        rn_recording_close(r);
+    }
+    check_file(&s, ".old", "1");
+    check_file(&s, "", "2");
+    stage_close(&s);
+}
+
+static void test_another_process_records(void **state)
+{
+    stage s;
+    rn_net_error error;
+    rn_recording *second = NULL;
+    (void)state;
+
+    stage_open(&s);
+    rn_recording *first = recording_open(&s, 8);
+    const rn_recording_options options = {.loop = s.loop, .log = &s.log, .path = s.path};
+    for (int part = 0; part < 2; part++) {
+        CHECK_EQ(rn_recording_open(&options, &second, &error), RATION_ERR_IO);
+        CHECK(strstr(error.text, "calls.jsonl: another process records into it") != NULL);
+        CHECK_EQ(rn_recording_write(first, "a whole part", 12), RATION_OK);
+    }
+    rn_recording_close(first);
+    second = recording_open(&s, 0);
+    rn_recording_close(second);
+    stage_close(&s);
+}
+
 static void test_a_full_disk(void **state)
 {
     stage s;
@@ -140,6 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_an_earlier_run_is_kept),
+        cmocka_unit_test(test_a_start_that_fails),
+        cmocka_unit_test(test_another_process_records),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_no_such_folder),
     };
