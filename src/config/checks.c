@@ -157,13 +157,91 @@ void rn_check_limit(rn_loader *loader, const rn_node *given, void *self)
 
 /* providers */
 
+typedef struct variables {
+    const char **names;
+    size_t count;
+} variables;
+
+static const char *variable_at(const void *names, size_t index)
+{
+    return ((const char *const *)names)[index];
+}
+
+/* The names in braces of all templates; with `names` NULL only their number. */
+static void variables_gather(rn_loader *loader, const rn_provider_model *provider, variables *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < provider->rule.endpoint_count; i++) {
+        const char *path = provider->endpoints[i].path;
+        const char *open = path != NULL ? strchr(path, '{') : NULL;
+
+        while (open != NULL && strchr(open, '}') != NULL) {
+            if (out->names != NULL) {
+                const int size = (int)(strchr(open, '}') - open - 1);
+                out->names[out->count] = rn_loader_format(loader, "%.*s", size, open + 1);
+            }
+            out->count++;
+            open = strchr(open + 1, '{');
+        }
+    }
+}
+
+/* Misspelt, a limit would apply to no request at all, and nobody would notice. */
+static void check_variable(rn_loader *loader, const rn_node *given, const variables *known, size_t limit, size_t scope,
+                           const char *name)
+{
+    char path[80];
+    rn_builder b;
+
+    for (size_t i = 0; i < known->count; i++) {
+        if (known->names[i] != NULL && strcmp(known->names[i], name) == 0)
+            return;
+    }
+    rn_builder_init(&b, path, sizeof path);
+    rn_builder_str(&b, "limits[");
+    rn_builder_int(&b, (int64_t)limit);
+    rn_builder_str(&b, scope == SIZE_MAX ? "].appliesTo.requestsWithVar" : "].scope.by[");
+    if (scope != SIZE_MAX) {
+        rn_builder_int(&b, (int64_t)scope);
+        rn_builder_str(&b, "]");
+    }
+
+    const char *nearest = rn_nearest(ration_text_of(name), known->names, known->count, variable_at);
+
+    rn_loader_fault(loader, rn_node_at(given, path), path,
+                    nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest) : NULL,
+                    "none of the provider's endpoints has the variable '%s'", name);
+}
+
+static void check_variables(rn_loader *loader, const rn_node *given, const rn_provider_model *provider)
+{
+    variables known = {NULL, 0};
+
+    variables_gather(loader, provider, &known);
+    known.names = rn_loader_alloc(loader, &loader->work, known.count + 1, sizeof *known.names);
+    if (known.names == NULL)
+        return;
+    variables_gather(loader, provider, &known);
+    for (size_t i = 0; i < provider->rule.limit_count; i++) {
+        const ration_limit_rule *limit = &provider->limits[i].rule;
+
+        for (size_t j = 0; j < limit->scope_count; j++) {
+            if (limit->scope[j] != NULL && strncmp(limit->scope[j], "var:", 4) == 0)
+                check_variable(loader, given, &known, i, j, limit->scope[j] + 4);
+        }
+        if (limit->requests_with_var != NULL)
+            check_variable(loader, given, &known, i, SIZE_MAX, limit->requests_with_var);
+    }
+}
+
 void rn_check_provider(rn_loader *loader, const rn_node *given, void *self)
 {
     rn_provider_model *provider = self;
 
-    (void)loader;
-    (void)given;
     provider->net.name = provider->rule.name;
+    /* Whoever asks without a path may name any variable, and in a recording anybody may have. */
+    if (provider->rule.endpoint_count > 0 && !loader->options->recording)
+        check_variables(loader, given, provider);
 }
 
 static const char *provider_at(const void *names, size_t index)

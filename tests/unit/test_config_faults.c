@@ -182,6 +182,17 @@ static const struct {
               "[acount, \"var:\"] } }]\n",
      "f:4:64: providers[0].limits[0].scope.by[0]: 'acount' is no dimension of a scope (did you mean 'account'?)\n"
      "f:4:72: providers[0].limits[0].scope.by[1]: 'var:' needs the name of a variable (such as var:organizationId)\n"},
+    {"variables that no endpoint has",
+     PROVIDER
+     "  endpoints: [\"/o/{organizationId}/**\", \"/n/{networkId}/{organizationId}\"]\n"
+     "  limits: [{ name: l, kind: concurrency, max: 1, scope: { by: [\"var:organisationId\", \"var:networkId\"] },"
+     " appliesTo: { requestsWithVar: colour } }]\n",
+     "f:5:64: providers[0].limits[0].scope.by[0]: none of the provider's endpoints has the variable 'organisationId' "
+     "(did you mean 'organizationId'?)\n"
+     "f:5:136: providers[0].limits[0].appliesTo.requestsWithVar: none of the provider's endpoints has the variable "
+     "'colour'\n"},
+    {"a variable where there are no endpoints",
+     PROVIDER "  limits: [{ name: l, kind: concurrency, max: 1, scope: { by: [\"var:x\"] } }]\n", ""},
     {"a dimension twice",
      PROVIDER "  limits: [{ name: l, kind: concurrency, max: 1, scope: { by: [account, account] "
               "} }]\n",
