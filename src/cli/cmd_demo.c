@@ -330,7 +330,7 @@ static int options_read(const rn_command *self, int argc, char **argv, demo_opti
                 return rn_usage_error(self, "--record wants a file");
             o->record = argv[i];
         } else {
-            return rn_usage_error(self, "no option %s", argv[i]);
+            return rn_usage_error(self, "unknown option '%s'", argv[i]);
         }
     }
     return RN_EXIT_OK;

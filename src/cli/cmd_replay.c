@@ -31,7 +31,7 @@ static int arguments_read(const rn_command *self, int argc, char **argv, replay_
                 return rn_usage_error(self, "--config needs a file");
             out->config = argv[++i];
         } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            return rn_usage_error(self, "no option %s", argv[i]);
+            return rn_usage_error(self, "unknown option '%s'", argv[i]);
         } else if (out->trace != NULL) {
             return rn_usage_error(self, "one trace at a time; `cat` joins the parts of one, and - reads them");
         } else {

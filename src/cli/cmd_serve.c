@@ -125,19 +125,23 @@ static bool arguments_read(const rn_command *self, int argc, char **argv, serve_
         const char **value = strcmp(argv[i], "--config") == 0   ? &out->config
                              : strcmp(argv[i], "--record") == 0 ? &out->record
                                                                 : NULL;
-        if (value == NULL && argv[i][0] != '-' && out->config == NULL) {
-            out->config = argv[i];
-            continue;
-        }
+        const bool named = value != NULL;
+
+        if (!named && argv[i][0] != '-' && argv[i][0] != '\0')
+            value = &out->config;
         if (value == NULL) {
             (void)rn_usage_error(self, "unknown argument '%s'", argv[i]);
             return false;
         }
-        if (i + 1 == argc) {
-            (void)rn_usage_error(self, "%s needs a file", argv[i]);
+        if (named && ++i == argc) {
+            (void)rn_usage_error(self, "%s needs a file", argv[i - 1]);
             return false;
         }
-        *value = argv[++i];
+        if (*value != NULL) {
+            (void)rn_usage_error(self, "one %s at a time", value == &out->config ? "config" : "recording");
+            return false;
+        }
+        *value = argv[i];
     }
     if (out->config == NULL)
         out->config = CONFIG_DEFAULT;

@@ -123,7 +123,7 @@ static int option_take(const rn_command *self, int argc, char **argv, int *i, si
     }
     if (rn_text_is(name, "--for") || rn_text_is(name, "--report"))
         return rn_usage_error(self, "%.*s is not supported yet", (int)name.size, name.data);
-    return rn_usage_error(self, "no option %s", word);
+    return rn_usage_error(self, "unknown option '%s'", word);
 }
 
 static int options_read(const rn_command *self, int argc, char **argv, simulate_options *o)
@@ -141,7 +141,7 @@ static int options_read(const rn_command *self, int argc, char **argv, simulate_
         if (status != RN_EXIT_OK)
             return status;
     }
-    return o->file != NULL ? RN_EXIT_OK : rn_usage_error(self, "which FILE?");
+    return o->file != NULL ? RN_EXIT_OK : rn_usage_error(self, "which file?");
 }
 
 /* The index of the provider that was asked for; -1 with a message. */

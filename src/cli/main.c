@@ -53,7 +53,8 @@ static const rn_command commands[] = {
      "is 1. A malformed line is named as file:line:column and ends the replay with status 2.",
      rn_cmd_replay},
     {"serve", "[FILE] [--record FILE]", "run the gateway and the control port",
-     "The config is ration.yaml unless named. --record writes every call of the engine as a trace to replay.\n"
+     "The config is ration.yaml unless named (`--config FILE` is the same). --record writes every call of the engine\n"
+     "as a trace, for `ration replay`; a FILE of an earlier run is kept as FILE.old.\n"
      "SIGTERM lets calls end first; a second one does not.",
      rn_cmd_serve},
     {"version", "", "print the version", NULL, rn_cmd_version},

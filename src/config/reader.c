@@ -109,7 +109,7 @@ static void not_what(rn_loader *loader, const rn_key *key, const rn_node *node)
         rn_loader_fault(loader, node, NULL, NULL, "a %s stands here; it must be %s",
                         node->kind == RN_NODE_LIST ? "list" : "map", key->type->what);
     } else if (loader->quiet_value) {
-        rn_loader_fault(loader, node, NULL, NULL, "the value is not %s", key->type->what);
+        rn_loader_fault(loader, node, NULL, NULL, "the value does not fit: it must be %s", key->type->what);
     } else {
         rn_loader_fault(loader, node, NULL, hint, "%s is not %s", rn_loader_quote(loader, node->text), key->type->what);
     }

@@ -242,10 +242,9 @@ const rn_type rn_type_name = {"name",       "a name of 1 to 255 bytes without co
                               text_write,   NULL};
 const rn_type rn_type_header = {
     "field name", "the name of a header field", RN_FORM_TEXT, sizeof(char *), STRING, header_read, text_write, NULL};
-const rn_type rn_type_header_value = {"text",       "the value of a header field (one line)",
-                                      RN_FORM_TEXT, sizeof(char *),
-                                      FILLED,       header_value_read,
-                                      text_write,   NULL};
+const rn_type rn_type_header_value = {
+    "text", "one line of text, and not empty", RN_FORM_TEXT, sizeof(char *), FILLED, header_value_read, text_write,
+    NULL};
 const rn_type rn_type_method = {
     "method", "a method such as GET", RN_FORM_TEXT, sizeof(char *), FILLED, method_read, text_write, NULL};
 const rn_type rn_type_file = {"path", "a path",          RN_FORM_TEXT, sizeof(char *),

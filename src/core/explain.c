@@ -88,7 +88,7 @@ static const char *what(ration_reason reason)
     case RATION_REASON_COST_EXCEEDS_LIMIT:
         return "The request can never fit into ";
     case RATION_REASON_DEADLINE:
-        return "The deadline came, or comes, before ";
+        return "The deadline is too early for ";
     case RATION_REASON_TOO_MANY_KEYS:
         return "There is no room for another scope key in ";
     case RATION_REASON_NONE:

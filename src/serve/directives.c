@@ -72,11 +72,12 @@ static const struct directive {
     directive_reader *read;
     size_t offset;
 } directives[] = {
-    {"Ration-Tenant", "a name of at most 256 bytes", read_name, offsetof(rn_directives, tenant)},
-    {"Ration-Class", "a name of at most 256 bytes", read_name, offsetof(rn_directives, class_name)},
-    {"Ration-Job", "a name of at most 256 bytes", read_name, offsetof(rn_directives, job)},
+    {"Ration-Tenant", "a name of at most 256 bytes in UTF-8", read_name, offsetof(rn_directives, tenant)},
+    {"Ration-Class", "a name of at most 256 bytes in UTF-8", read_name, offsetof(rn_directives, class_name)},
+    {"Ration-Job", "a name of at most 256 bytes in UTF-8", read_name, offsetof(rn_directives, job)},
     {"Ration-Priority", "critical, high, normal or low", read_priority, offsetof(rn_directives, priority)},
-    {"Ration-Cost", "a number with at most six decimal places", read_cost, offsetof(rn_directives, cost)},
+    {"Ration-Cost", "a number from 0 to 9007199254 with at most six decimal places", read_cost,
+     offsetof(rn_directives, cost)},
     {"Ration-Hold", "milliseconds or a duration such as 5s", read_span, offsetof(rn_directives, hold_us)},
     {"Ration-Timeout", "milliseconds or a duration such as 5s", read_span, offsetof(rn_directives, wait_us)},
     {"Ration-Retry", "true or false", read_flag, offsetof(rn_directives, retry)},

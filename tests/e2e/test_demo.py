@@ -75,7 +75,7 @@ def test_interrupted():
 
 def test_usage():
     for arguments, words in ((["--seed"], "--seed wants"), (["--seed", "x"], "--seed wants"),
-                             (["--record"], "--record wants"), (["now"], "no option now")):
+                             (["--record"], "--record wants"), (["now"], "unknown option 'now'")):
         done = run("demo", *arguments)
         assert done.returncode == 2 and words in done.stderr
     done = run("demo", "--record", "/nonexistent/demo.jsonl")

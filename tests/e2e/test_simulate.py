@@ -224,7 +224,7 @@ def test_choosing_a_provider(tmp_path):
     (["--provider", "p", "--seed", "-1"], "want a whole number"),
     (["--provider", "p", "--listen", "127.0.0.1:65536"], "want an address"),
     (["--provider", "p", "--listen"], "--listen wants an address"),
-    (["--provider", "p", "--nonsense"], "no option --nonsense"),
+    (["--provider", "p", "--nonsense"], "unknown option '--nonsense'"),
 ])
 def test_what_it_cannot_do(tmp_path, options, words):
     path = tmp_path / "two.yaml"

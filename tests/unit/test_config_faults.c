@@ -321,7 +321,7 @@ static const struct {
     {"beside nothing", PROVIDER "settings: { instance: \"${file:secret}\" }\n",
      "f:4:23: settings.instance: '${file:' needs a path that begins with '/' (such as ${file:/run/secrets/key})\n"},
     {"what comes in is not repeated", "tenants: { a: \"${SECRET}\" }\n" PROVIDER,
-     "f:1:15: tenants.a: the value is not a whole number such as 100\n"},
+     "f:1:15: tenants.a: the value does not fit: it must be a whole number such as 100\n"},
     {"a number may come in", "tenants: { a: \"${TEN}\" }\n" PROVIDER, ""},
     {"including from a text", "include: conf.d\n" PROVIDER, "f:1:10: include: only a file can include others\n"},
 };

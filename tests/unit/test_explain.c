@@ -107,7 +107,7 @@ static const struct {
      SECOND,
      false,
      {UNIT, 0, 2 * UNIT, 0},
-     "The deadline came, or comes, before limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
+     "The deadline is too early for limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
      "2024-01-02T03:04:06Z."},
     {RATION_REASON_TOO_MANY_KEYS,
      RATION_NEVER_US,
