@@ -171,7 +171,9 @@ def test_no_config(tmp_path):
     assert "ration.yaml" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--config"], ["--nope"], ["x", "y"], ["x", "--config", "y"], [""], ["--record"]])
+@pytest.mark.parametrize(
+    "arguments", [["--config"], ["--nope"], ["x", "y"], ["x", "--config", "y"], [""], ["--record"]]
+)
 def test_arguments(tmp_path, arguments):
     done = subprocess.run([RATION, "serve", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30)
     assert done.returncode == 2
