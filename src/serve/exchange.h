@@ -69,6 +69,10 @@ struct rn_gateway {
     rn_log_gate fault_gates[RN_FAULT_KINDS];
     rn_log_gate malformed_gate;
     rn_log_gate penalty_gate;
+    struct rn_steps_told {
+        uint64_t count;
+        rn_log_gate gate;
+    } forward, backward; /* steps of the wall clock that the log knows of */
     rn_log_gate error_gate;
 };
 

@@ -37,11 +37,23 @@ static void penalty_log(rn_gateway *gw, const ration_event *event)
                  "until", until, NULL);
 }
 
+static void steps_log(rn_gateway *gw, uint64_t count, struct rn_steps_told *told, const char *direction)
+{
+    if (count == told->count)
+        return;
+    told->count = count;
+    rn_log_gated(gw->log, &told->gate, rn_loop_now(gw->loop), "warn", "the wall clock was set", "direction", direction,
+                 NULL);
+}
+
 static void gateway_settle(rn_gateway *gw)
 {
+    const rn_clock *clock = rn_loop_clock(gw->loop);
     rn_decider *d = gw->decider;
     ration_event event;
 
+    steps_log(gw, clock->steps_forward, &gw->forward, "forward");
+    steps_log(gw, clock->steps_backward, &gw->backward, "backward");
     while (d->ops->next_event(d, &event)) {
         if (event.type == RATION_EVENT_PENALTY) {
             penalty_log(gw, &event);

@@ -279,6 +279,58 @@ def test_a_second_signal_ends_at_once(provider, gateway, number):
     assert "broken=1" in gw.text()
 
 
+# ---- the clock
+
+STEPPED = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *at)
+{
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    const int status = real(id, at);
+    FILE *file = id == CLOCK_REALTIME ? fopen(getenv("STEP_FILE"), "r") : NULL;
+    long seconds = 0;
+    if (file != NULL && fscanf(file, "%ld", &seconds) == 1)
+        at->tv_sec += seconds;
+    if (file != NULL)
+        fclose(file);
+    return status;
+}
+"""
+
+
+@pytest.mark.skipif("asan" in RATION, reason="the sanitizer wants to be loaded first")
+def test_steps_of_the_wall_clock(provider, tmp_path, monkeypatch):
+    """An hour forward and back again: limits hold, nothing freezes, both are told, and it replays."""
+    source, library, step = tmp_path / "step.c", tmp_path / "step.so", tmp_path / "step"
+    source.write_text(STEPPED)
+    step.write_text("0")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("STEP_FILE", str(step))
+    limits = [{"name": "calls", "kind": "rate", "rate": "1/m", "burst": 2, "margin": 0, "scope": {"by": ["account"]}}]
+    file = tmp_path / "calls.jsonl"
+    gw = Gateway(one_provider(provider(hello).url, limits), tmp_path, "--record", str(file))
+    monkeypatch.delenv("LD_PRELOAD")
+    try:
+        assert [gw.call("GET", "/a/", {"Ration-Timeout": "0"}).status for _ in range(3)] == [200, 200, 429]
+        step.write_text("3600")
+        until(lambda: gw.call("GET", "/a/", {"Ration-Timeout": "0"}).status == 200, "an hour has passed")
+        gw.line('msg="the wall clock was set" direction=forward')
+        assert [gw.call("GET", "/a/", {"Ration-Timeout": "0"}).status for _ in range(2)] == [200, 429]
+        step.write_text("0")
+        until(lambda: gw.metrics()['ration_clock_steps_total{direction="backward"}'] == 1, "the step back is seen")
+        answer = gw.call("GET", "/a/", {"Ration-Timeout": "0"})
+        assert answer.status == 429 and int(answer["Retry-After"]) <= 60
+        gw.line('msg="the wall clock was set" direction=backward')
+    finally:
+        gw.close()
+    assert replay(file).returncode == 0
+
+
 # ---- recordings
 
 
