@@ -3,7 +3,7 @@
  * `ration serve`: the gateway and the control port until a signal comes.
  *
  * The first SIGTERM or SIGINT drains: no more is accepted, calls end, status 0. The second one ends at once with what
- * is recorded so far on disk.
+ * is recorded so far on disk. A SIGHUP, which elsewhere reads the config anew, must not end a gateway: it is told, no more.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct serve_run {
     rn_loop *loop;
     rn_log log;
     rn_service *service;
-    rn_signal *signals[2];
+    rn_signal *signals[3];
     bool draining;
     int status;
 } serve_run;
@@ -44,6 +44,11 @@ static void on_signal(void *user, int signum)
     char calls[24];
     rn_builder b;
 
+    if (signum == SIGHUP) {
+        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", "the config is read at the start only", "signal",
+                    "SIGHUP", NULL);
+        return;
+    }
     rn_builder_init(&b, calls, sizeof calls);
     rn_builder_int(&b, (int64_t)rn_service_calls(run->service));
     if (run->draining) {
@@ -88,10 +93,10 @@ static void listening_log(const serve_run *run, const ration_config *config, con
 
 static int signals_listen(serve_run *run)
 {
-    static const int numbers[] = {SIGTERM, SIGINT};
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
     int err = RATION_OK;
 
-    for (size_t i = 0; i < 2 && err == RATION_OK; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && err == RATION_OK; i++)
         err = rn_signal_new(run->loop, numbers[i], on_signal, run, &run->signals[i]);
     return err;
 }
@@ -112,7 +117,7 @@ static int serve(serve_run *run, const ration_config *config, const char *record
         run->status = RN_EXIT_USAGE;
     }
     rn_service_free(run->service);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof run->signals / sizeof run->signals[0]; i++)
         rn_signal_free(run->signals[i]);
     return run->status;
 }

@@ -279,6 +279,13 @@ def test_a_second_signal_ends_at_once(provider, gateway, number):
     assert "broken=1" in gw.text()
 
 
+def test_a_hangup_ends_nothing(provider, gateway):
+    gw = gateway(one_provider(provider(hello).url))
+    gw.signal(signal.SIGHUP)
+    gw.line("the config is read at the start only")
+    assert gw.call("GET", "/a/").status == 200
+
+
 # ---- the clock
 
 STEPPED = """
