@@ -191,8 +191,8 @@ static int64_t known_before(const rn_counter *counter, ration_time reset)
 }
 
 /*
- * A window began at `reset`, in the past: what was granted since belongs to it. Where the end had been moved back by much,
- * that window is over as well, and the one after it has begun.
+ * A window began at `reset`, in the past: what was granted since belongs to it. Where the end had been moved back by
+ * much, that window is over as well, and the one after it has begun.
  */
 static void begin_in_the_past(rn_counter *counter, ration_time now, ration_time reset)
 {

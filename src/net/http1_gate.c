@@ -133,9 +133,10 @@ rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *inpu
 
         if (lines->used == 0 && !may_begin(input->data[0], section))
             return RN_HTTP1_GATHER_NO_HTTP;
-        if (size > max_bytes - lines->used)
+        if (size > max_bytes - lines->used) {
             return lines->line == 0 && section == RN_HTTP1_REQUEST ? RN_HTTP1_GATHER_TOO_LONG
                                                                    : RN_HTTP1_GATHER_TOO_LARGE;
+        }
         if (!lines_reserve(lines, size))
             return RN_HTTP1_GATHER_NOMEM;
         memcpy(lines->data + lines->used, input->data, size);

@@ -56,7 +56,8 @@ static void inbound_enter(rn_inbound *c, rn_inbound_state state)
     inbound_touch(c);
 }
 
-/* Closing will be a reset. Where the end of the connection ends the body, nothing else tells that it is not complete. */
+/* Closing will be a reset. Where the end of the connection ends the body, nothing else tells that it is not
+ * complete. */
 static void inbound_reset(rn_inbound *c)
 {
     const struct linger now = {1, 0};

@@ -226,14 +226,16 @@ static int64_t lie(choices *c, const world *w, const ration_counter_report *r, q
 
     if (w->form == FORM_EPOCH_MS)
         reset = (reset + 999) / 1000 * 1000;
-    if (choose(c, 3) == 3)
+    if (choose(c, 3) == 3) {
         quota_fields_add(f, FIELD_LIMIT, "%s", garbage(c));
-    else if (choose(c, 1) == 1)
+    } else if (choose(c, 1) == 1) {
         quota_fields_add(f, FIELD_LIMIT, "%" PRId64, choose_from(c, 1, w->max));
-    if (choose(c, 3) == 3)
+    }
+    if (choose(c, 3) == 3) {
         quota_fields_add(f, FIELD_LEFT, "%s", garbage(c));
-    else if (choose(c, 3) != 0)
+    } else if (choose(c, 3) != 0) {
         quota_fields_add(f, FIELD_LEFT, "%" PRId64, w->max * factors[choose(c, 4)] / choose_from(c, 1, 3));
+    }
     if (choose(c, 7) == 7)
         quota_fields_add(f, FIELD_LEFT, "1");
     if (choose(c, 3) == 3 || (jumps && !w->jumps)) {
@@ -299,10 +301,11 @@ static void taught(choices *c, world *w, const ration_counter_report *before, in
     /* The call that begins a window may have been granted at the very start of the one before. */
     if (after.window_start.us != before->window_start.us || after.window_end.us - end >= MINUTE / 2) {
         HOLDS(c, reset != NEVER);
-        if (reset <= w->now)
+        if (reset <= w->now) {
             brought(c, w, reset);
-        else
+        } else {
             HOLDS(c, reset - end >= MINUTE / 2);
+        }
         HOLDS(c, after.used >= granted_since(w, after.window_start.us + 1) * UNIT);
         began(c, w, after.window_start.us);
     } else if (after.window_end.us < end) {
@@ -393,10 +396,11 @@ static bool demand(choices *c, world *w)
     w->calls[w->count++] = (call){d.lease, w->now, w->now + (int64_t)choose(c, (uint64_t)w->back_us), left - 1};
     w->granted++;
     NOTE(c, "%lld grant, %d since the begin", since_start(w->now), (int)w->granted);
-    if (r.has_window)
+    if (r.has_window) {
         HOLDS(c, w->granted <= w->max);
-    else
+    } else {
         HOLDS(c, granted_since(w, w->now - MINUTE + 1) <= w->max);
+    }
     return true;
 }
 
@@ -414,10 +418,11 @@ static bool happens(choices *c, world *w, int64_t until)
     w->now = least(least(w->demand_at, until), next != NULL ? next->answers_at : NEVER);
     if (w->now == until)
         return false;
-    if (next != NULL && w->now == next->answers_at)
+    if (next != NULL && w->now == next->answers_at) {
         answer(c, w, next);
-    else
+    } else {
         (void)demand(c, w);
+    }
     return w->count < CALLS;
 }
 
