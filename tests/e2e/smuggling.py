@@ -10,6 +10,7 @@ import dataclasses
 import pathlib
 
 HEAD_MAX, FIELDS_MAX, TRAILERS_MAX, CHUNK_HEAD_MAX = 65536, 256, 16384, 4096
+CORPUS_MAX = 20000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -490,7 +491,7 @@ def write_corpus():
     """The first byte says for whom the bytes are and how they are cut: a request in parts of seventeen bytes."""
     folder = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/http1"
     for shape in SHAPES:
-        if len(shape.data) <= 1024:
+        if len(shape.data) <= CORPUS_MAX:
             (folder / f"request-{shape.name}").write_bytes(b"\x40" + shape.data)
 
 

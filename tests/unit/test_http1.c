@@ -4,148 +4,7 @@
  * same.
  */
 
-#include "support/check.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "net/http1.h"
-
-typedef struct trace {
-    char text[4096];
-    size_t used;
-    bool in_body;
-} trace;
-
-static void trace_add(trace *t, const char *s, size_t size)
-{
-    assert_true(t->used + size < sizeof t->text);
-    memcpy(t->text + t->used, s, size);
-    t->used += size;
-    t->text[t->used] = '\0';
-}
-
-static void trace_str(trace *t, const char *s)
-{
-    trace_add(t, s, strlen(s));
-}
-
-static void trace_fields(trace *t, rn_http_fields fields)
-{
-    for (size_t i = 0; i < fields.count; i++) {
-        trace_str(t, " ");
-        trace_add(t, fields.items[i].name.data, fields.items[i].name.size);
-        trace_str(t, "=");
-        trace_add(t, fields.items[i].value.data, fields.items[i].value.size);
-    }
-}
-
-static void trace_head(trace *t, const rn_http1 *h)
-{
-    char line[128];
-
-    if (h->response) {
-        (void)snprintf(line, sizeof line, "%d", h->head.status);
-        trace_str(t, line);
-    } else {
-        trace_add(t, h->head.method.data, h->head.method.size);
-        trace_str(t, " ");
-        trace_add(t, h->head.target.data, h->head.target.size);
-    }
-    (void)snprintf(line, sizeof line, " 1.%d %lld%s%s%s", h->head.minor, (long long)h->head.body_bytes,
-                   h->head.keep_alive ? " keep" : "", h->head.expect ? " expect" : "",
-                   h->head.upgrade.data != NULL ? " upgrade" : "");
-    trace_str(t, line);
-    trace_fields(t, h->head.fields);
-    trace_str(t, "\n");
-}
-
-/* One event into the trace; parts of a body run together. False: no more to come. */
-static bool trace_event(trace *t, rn_http1 *h, rn_http1_event event, ration_text body)
-{
-    if (t->in_body && event != RN_HTTP1_BODY) {
-        t->in_body = false;
-        trace_str(t, "]\n");
-    }
-    switch (event) {
-    case RN_HTTP1_MORE:
-        return true;
-    case RN_HTTP1_HEAD:
-        trace_head(t, h);
-        return true;
-    case RN_HTTP1_BODY:
-        assert_true(body.size > 0);
-        if (!t->in_body)
-            trace_str(t, "[");
-        t->in_body = true;
-        trace_add(t, body.data, body.size);
-        return true;
-    case RN_HTTP1_END:
-        trace_str(t, "end");
-        trace_fields(t, h->trailers);
-        trace_str(t, "\n");
-        return true;
-    case RN_HTTP1_FAILED: {
-        char line[128];
-
-        (void)snprintf(line, sizeof line, "%d %s\n", h->status, h->text);
-        trace_str(t, line);
-        return false;
-    }
-    }
-    return false;
-}
-
-/* Feed a part; at each end begin the next message. */
-static bool feed(trace *t, rn_http1 *h, ration_text part, bool answers_head)
-{
-    ration_text body = {NULL, 0};
-
-    for (;;) {
-        const rn_http1_event event = rn_http1_next(h, &part, &body);
-        const bool was_in_body = t->in_body;
-
-        if (event == RN_HTTP1_MORE) {
-            CHECK_EQ(part.size, 0);
-            t->in_body = was_in_body;
-            return true;
-        }
-        if (!trace_event(t, h, event, body))
-            return false;
-        if (event == RN_HTTP1_END)
-            rn_http1_begin(h, answers_head);
-    }
-}
-
-/* The input in parts that end at `cut`, or of one byte each if it is 0; then the connection closes. */
-static void run(trace *t, bool response, bool answers_head, ration_text input, size_t cut)
-{
-    rn_http1 h;
-    bool on = true;
-
-    memset(t, 0, sizeof *t);
-    rn_http1_init(&h, response, 0);
-    rn_http1_begin(&h, answers_head);
-    for (size_t at = 0; on && at < input.size;) {
-        size_t size = cut == 0 ? 1 : cut - at;
-        if (cut != 0 && at >= cut)
-            size = input.size - at;
-        /* A block of its own, so that a read past it is seen. */
-        char *copy = malloc(size);
-        assert_non_null(copy);
-        memcpy(copy, input.data + at, size);
-        on = feed(t, &h, (ration_text){copy, size}, answers_head);
-        free(copy);
-        at += size;
-    }
-    if (on) {
-        const rn_http1_event event = rn_http1_finish(&h);
-        (void)trace_event(t, &h, event, (ration_text){NULL, 0});
-        if (t->in_body)
-            trace_str(t, "]\n");
-    }
-    rn_http1_fini(&h);
-}
+#include "support/http1_trace.h"
 
 typedef struct row {
     const char *why;
@@ -162,9 +21,11 @@ static void check_rows(const row *rows, size_t count, bool response, bool answer
 
         CHECK_ROW(rows[i].why);
         for (size_t cut = 0; cut <= input.size; cut++) {
-            run(&t, response, answers_head, input, cut);
+            trace_run(&t, response, answers_head, input, (cuts){.first = cut});
             CHECK_STR(t.text, rows[i].want);
         }
+        trace_run(&t, response, answers_head, input, (cuts){.most = 1});
+        CHECK_STR(t.text, rows[i].want);
     }
     CHECK_ROW(NULL);
 }
@@ -354,7 +215,7 @@ static void bad_chunks(void **state)
 
         CHECK_ROW(rows[i].why);
         for (size_t cut = 0; cut <= input.size; cut++) {
-            run(&t, false, false, input, cut);
+            trace_run(&t, false, false, input, (cuts){.first = cut, .most = cut == 0});
             CHECK(strncmp(t.text, rows[i].want, want) == 0);
             CHECK(strncmp(t.text + want, "400 ", 4) == 0);
         }
@@ -457,7 +318,7 @@ static void nul_is_refused(void **state)
     static trace t;
 
     (void)state;
-    run(&t, false, false, (ration_text){with_nul, sizeof with_nul - 1}, 0);
+    trace_run(&t, false, false, (ration_text){with_nul, sizeof with_nul - 1}, (cuts){.most = 1});
     CHECK_STR(t.text, "400 NUL in the head\n");
 }
 
