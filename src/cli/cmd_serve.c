@@ -3,7 +3,7 @@
  * `ration serve`: the gateway and the control port until a signal comes.
  *
  * The first SIGTERM or SIGINT drains: no more is accepted, calls end, status 0. The second one ends at once with what
- * is recorded so far on disk. A SIGHUP, which elsewhere reads the config anew, must not end a gateway: it is told, no more.
+ * is recorded so far on disk. A SIGHUP, which elsewhere reads the config anew, must not end a gateway: it is logged.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -160,6 +160,8 @@ static const struct metric {
      offsetof(rn_snapshot, totals.rate_limited)},
     {"ration_unexpected_429_total", "counter", "Those among them that no limit here would have prevented.", NULL,
      offsetof(rn_snapshot, totals.unexpected_429)},
+    {"ration_shadowed_total", "counter", "Requests that a shadow limit would have refused or delayed.", NULL,
+     offsetof(rn_snapshot, totals.shadowed)},
     {"ration_wait_seconds", "histogram", "How long granted requests had waited.", wait_series, 0},
     {"ration_waiting", "gauge", "Requests that wait for a lease now.", NULL, offsetof(rn_snapshot, totals.waiting)},
     {"ration_held", "gauge", "Leases held now.", NULL, offsetof(rn_snapshot, totals.held)},

@@ -43,6 +43,15 @@ static void on_penalty(void *ctx, const ration_penalty_report *penalty)
         rows->report.reporter.penalty(&rows->report, penalty);
 }
 
+/* Two providers may have limits of one name, and a shadow limit is there to be looked at. */
+static void counter_more(rn_output *out, const ration_counter_report *counter)
+{
+    rn_output_str(out, "provider", counter->provider);
+    rn_output_int(out, "waiting", (int64_t)counter->waiting);
+    if (counter->enforce == RATION_ENFORCE_SHADOW)
+        rn_output_int(out, "shadowed", (int64_t)counter->shadowed);
+}
+
 static int status_rows_write(rn_decider *decider, ration_time now, const char *name, bool counters, rn_output *out)
 {
     status_rows rows = {.written = 0};
@@ -50,6 +59,7 @@ static int status_rows_write(rn_decider *decider, ration_time now, const char *n
         .ctx = &rows, .counter = counters ? on_counter : NULL, .penalty = counters ? NULL : on_penalty};
 
     rn_trace_report_init(&rows.report, out, RATION_REPORT_LIMITS, NULL);
+    rows.report.more = counter_more;
     rn_output_open(out, name, '[');
     const int err = decider->ops->report(decider, now, RATION_REPORT_LIMITS, &reporter);
     rn_output_close(out, ']');
@@ -73,6 +83,7 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
         {"lost", s->totals.lost},
         {"rateLimited", s->totals.rate_limited},
         {"unexpected429", s->totals.unexpected_429},
+        {"shadowed", s->totals.shadowed},
         {"syncRejected", s->totals.sync_rejected},
         {"clockWentBack", s->totals.clock_went_back},
         {"requests", s->gateway.requests},

@@ -199,6 +199,8 @@ static void report_counter(void *ctx, const ration_counter_report *counter)
     case RATION_KIND_COUNT:
         break;
     }
+    if (report->more != NULL)
+        report->more(out, counter);
     rn_output_close(out, '}');
 }
 

@@ -30,9 +30,11 @@ void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ratio
 /* Granted, refused, lost; nothing for an event that has no line (a penalty). */
 void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *event, const rn_trace_names *names);
 
-/* Out: a report. Give `reporter` to the engine between begin and end. */
+/* Out: a report. Give `reporter` to the engine between begin and end. `more` (NULL: none) writes what a counter's row
+ * has beyond its members in a trace. */
 typedef struct rn_trace_report {
     rn_output *out;
+    void (*more)(rn_output *out, const ration_counter_report *counter);
     ration_report_kind kind;
     const rn_trace_names *names;
     ration_reporter reporter;

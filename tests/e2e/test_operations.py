@@ -279,6 +279,31 @@ def test_a_second_signal_ends_at_once(provider, gateway, number):
     assert "broken=1" in gw.text()
 
 
+def test_what_a_limit_has_to_say(provider, gateway):
+    """Whose it is, who waits for it, and what a shadow limit would have done."""
+    shadow = {"name": "tried", "kind": "rate", "rate": "1/h", "enforce": "shadow", "scope": {"by": ["account"]}}
+    go = threading.Event()
+
+    def handler(request, connection):
+        go.wait(60)
+        connection.reply(200, {}, "x")
+
+    gw = gateway(one_provider(provider(handler).url, [slots(1), shadow]))
+    with gw.client() as running, gw.client() as waiting:
+        running.ask("GET", "/a/")
+        gw.until(lambda s: s["held"] == 1, "the first runs")
+        waiting.ask("GET", "/a/")
+        rows = gw.until(lambda s: s["waiting"] == 1, "the second waits")["limits"]
+        told = [(row["limit"], row["provider"], row["waiting"]) for row in rows]
+        assert told == [("slots", "p", 1), ("tried", "p", 0)]
+        go.set()
+        assert running.answer().status == waiting.answer().status == 200
+    status = gw.status()
+    assert "shadowed" not in status["limits"][0]
+    assert status["limits"][1]["shadowed"] == status["totals"]["shadowed"] == 1
+    assert gw.metrics()["ration_shadowed_total"] == 1
+
+
 def test_a_hangup_ends_nothing(provider, gateway):
     gw = gateway(one_provider(provider(hello).url))
     gw.signal(signal.SIGHUP)
