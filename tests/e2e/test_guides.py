@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Every command of the guides that have a config of their own, in order, in one shell, on ports that are free."""
+import re
+
+import pytest
+
+from simulated import ROOT
+from test_quick_start import Shell
+
+# What a guide promises of its commands, by a part of them. All must exit 0.
+PROMISES = {
+    "limits": {
+        "echo fine": "fine",
+        "for path": "200 organizations/1/devices\n429 organizations/1/devices\n200 organizations/2/devices\n200 oauth/token",
+        "json.tool": '"acme/organizationId=2"',
+    },
+    "gateway": {
+        "Ration-Tenant: web": "200",
+        "report $i": r"(?s)web after .*report . after",
+        "Ration-Timeout: 0": r"429 Too Many Requests\s+Ration-Refused: rate_limited\s+Retry-After: 1",
+        "urgent": '"field":"Ration-Priority"',
+        "head -20": '"waiting": 0',
+        "grep -E '^ration": "ration_held 0",
+        "kill -TERM": "gone",
+    },
+    "record-and-replay": {
+        "for i in": "200\n200\n429\n429",
+        '"refused"': '"reason":"rate_limited"',
+        "head -3": '"result":"granted"',
+        "--verify": "lines come out as recorded",
+        "replay calls.jsonl | grep": "2",
+        "--config more": "none is refused now",
+    },
+}
+PORTS = {"simulate": ("7700", "/__ration/counts"), "serve": ("7601", "/readyz")}
+
+
+def blocks(text, language):
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_every_command(name, tmp_path):
+    text = (ROOT / f"docs/guide/{name}.md").read_text()
+    commands = [line[2:] for block in blocks(text, "console") for line in block.splitlines() if line.startswith("$ ")]
+    file, config = re.search(r"```yaml\n# (\S+)\n(.*?)```", text, re.S).groups()
+    met = set()
+    shell = Shell(tmp_path)
+    listen = "settings:\n  listen: { gateway: 127.0.0.1:7600, control: 127.0.0.1:7601 }\n"
+    config = listen + config.replace("settings:\n", "")
+    try:
+        (tmp_path / file).write_text(shell.here(config))
+        for command in commands:
+            verb = next((verb for verb in PORTS if f"ration {verb}" in command), None)
+            if verb == "simulate" and "--listen" not in command:
+                command = command.replace(" &", " --listen 127.0.0.1:7700 &")
+            output, code = shell.run(command)
+            output = re.sub(r"(?m)^time=.*\n", "", output)
+            assert code == 0, (command, output)
+            if verb is not None:
+                shell.wait_for(*PORTS[verb])
+            for part in (part for part in PROMISES[name] if part in command):
+                assert re.search(PROMISES[name][part], output), (command, output)
+                met.add(part)
+        assert met == set(PROMISES[name])
+    finally:
+        shell.run("kill %1 %2; wait")
+        shell.process.stdin.close()
+        shell.process.wait(timeout=20)
