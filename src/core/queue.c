@@ -8,6 +8,9 @@
  * tag of a tenant is the largest of those granted or still waiting, so one that was refused or gave up does not count.
  * Tags saturate, then age decides.
  *
+ * A newcomer may go before a waiter with a larger tag and need not wait for it. V grows with it all the same: else an
+ * endless stream of cheap newcomers would pass a dear waiter for ever (decision 0008).
+ *
  * A tag granted is never above V, so max(V, last tag) asks only for those who still wait: a tenant that does not wait
  * is forgotten. When nobody of a priority waits, V is forgotten too, which changes no later order and keeps the tags
  * small.
@@ -155,6 +158,17 @@ int rn_queue_enter(rn_queue *queue, rn_lease *lease, ration_text tenant)
     return RATION_OK;
 }
 
+static void tag_served(rn_rank_queue *of, uint64_t tag)
+{
+    if (tag > of->virtual_time)
+        of->virtual_time = tag;
+}
+
+void rn_queue_pass(rn_queue *queue, const rn_rank *rank)
+{
+    tag_served(&queue->of[rank->priority], rank->tag);
+}
+
 void rn_queue_leave(rn_queue *queue, rn_lease *lease, bool granted)
 {
     rn_rank_queue *of = &queue->of[lease->rank.priority];
@@ -168,8 +182,8 @@ void rn_queue_leave(rn_queue *queue, rn_lease *lease, bool granted)
 
     if (line->count == 0)
         line_drop(queue, of, line);
-    if (granted && lease->rank.tag > of->virtual_time)
-        of->virtual_time = lease->rank.tag;
+    if (granted)
+        tag_served(of, lease->rank.tag);
     if (of->count == 0)
         of->virtual_time = 0;
 }

@@ -39,7 +39,7 @@ SLIST_HEAD(rn_line_list, rn_line);
 /* The waiters of one priority. */
 typedef struct rn_rank_queue {
     rn_map lines;
-    uint64_t virtual_time; /* V: the largest tag of a waiter granted */
+    uint64_t virtual_time; /* V: the largest tag of a waiter granted, or of who passed one */
     int64_t count;
 } rn_rank_queue;
 
@@ -67,5 +67,8 @@ int rn_queue_enter(rn_queue *queue, struct rn_lease *lease, ration_text tenant);
 
 /* It waits no longer. `granted`: its tag counts from now on. */
 void rn_queue_leave(rn_queue *queue, struct rn_lease *lease, bool granted);
+
+/* One of its rank has been granted at once and passed a waiter of its priority: its tag counts as a waiter's. */
+void rn_queue_pass(rn_queue *queue, const rn_rank *rank);
 
 #endif

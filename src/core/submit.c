@@ -166,6 +166,18 @@ static void answer(ration_engine *engine, const rn_lease *lease, const rn_findin
     };
 }
 
+/* Does it take what a waiter of its priority keeps a place for? Nobody ahead of it does, or it would not be granted. */
+static bool passes_a_waiter(const rn_lease *lease)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *first = (const rn_place *)(const void *)rn_heap_top(&lease->places[i].counter->places);
+
+        if (first != NULL && first->lease->rank.priority == lease->rank.priority)
+            return true;
+    }
+    return false;
+}
+
 /* Decide for a filled lease that nobody knows of yet. */
 static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
 {
@@ -178,6 +190,8 @@ static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
         return RATION_OK;
     out->lease = rn_lease_handle(lease);
     if (out->result == RATION_GRANTED) {
+        if (passes_a_waiter(lease))
+            rn_queue_pass(&lease->route->provider->queue, &lease->rank);
         rn_lease_take(engine, lease);
         return RATION_OK;
     }

@@ -337,6 +337,21 @@ static void tag_give(model *m, request *r)
     r->tag = last + (uint64_t)r->cost;
 }
 
+/* One that takes what a waiter of its priority, behind it, keeps a place for moves V as if it had waited. */
+static void pass_waiters(model *m, const request *r)
+{
+    for (int i = 0; i < m->count; i++) {
+        const request *other = &m->requests[i];
+
+        for (int j = 0; j < LIMITS && other->state == WAITS && other->priority == r->priority; j++) {
+            const bool shared = r->present[j] && other->present[j] && r->key[j] == other->key[j];
+
+            if (shared && other->kept[j] && r->tag > m->virtual_time[r->priority])
+                m->virtual_time[r->priority] = r->tag;
+        }
+    }
+}
+
 static const char *arrive(model *m, request *r)
 {
     const bool may_wait = r->deadline_ms > m->now_ms;
@@ -365,6 +380,7 @@ static const char *arrive(model *m, request *r)
         r->state = WAITS;
         return "queued";
     }
+    pass_waiters(m, r);
     take(m, r);
     return "granted";
 }

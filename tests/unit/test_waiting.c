@@ -102,11 +102,46 @@ static void a_newcomer_is_compared_by_the_tag_that_it_would_get(void **state)
     CHECK_STR(world_ask(&w, 0, "dear x=1 y=1 tenant=s cost=5 wait=9000"), "queued"); /* short of both, tag 5 */
     CHECK_STR(end(1, "x1"), "released");
     CHECK_STR(world_events(&w), "");
-    CHECK_STR(world_ask(&w, MS(1), "cheap x=1 tenant=t"), "granted"); /* tag 1 */
+    CHECK_STR(world_ask(&w, MS(1), "cheap x=1 tenant=t"), "granted"); /* tag 1, and so V */
     CHECK_STR(end(2, "cheap"), "released");
-    CHECK_STR(world_ask(&w, MS(2), "equal x=1 tenant=t cost=5"), "concurrency_full x x=1 -"); /* as young */
+    CHECK_STR(world_ask(&w, MS(2), "equal x=1 tenant=t cost=4"), "concurrency_full x x=1 -"); /* younger */
     CHECK_STR(world_ask(&w, MS(2), "low x=1 priority=low"), "concurrency_full x x=1 -");
     CHECK_STR(world_ask(&w, MS(2), "high x=1 priority=high cost=9"), "granted");
+    world_fini(&w);
+}
+
+/* Newcomers with smaller tags go before a dear waiter, but each of them moves V: so they cannot do it for ever. */
+static void newcomers_do_not_pass_for_ever(void **state)
+{
+    static const ration_limit_rule limits[] = {
+        {.name = "x",
+         .kind = RATION_KIND_CONCURRENCY,
+         .counts = RATION_COUNTS_COST,
+         .scope = by_x,
+         .scope_count = 1,
+         .max = 5 * UNIT},
+        SLOTS("y", by_y, 9),
+    };
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(world_ask(&w, 0, "first x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "dear x=1 tenant=s cost=5 wait=9000"), "queued");      /* tag 5 */
+    CHECK_STR(world_ask(&w, 0, "elsewhere y=1 tenant=t cost=9"), "granted");          /* passes nobody */
+    CHECK_STR(world_ask(&w, 0, "high x=1 tenant=t cost=4 priority=high"), "granted"); /* a V of its own */
+    CHECK_STR(end(0, "high"), "released");
+    CHECK_STR(world_ask(&w, 0, "n1 x=1 tenant=t"), "granted");
+    CHECK_STR(world_ask(&w, 0, "n2 x=1 tenant=u"), "granted");
+    CHECK_STR(world_ask(&w, MS(1), "n3 x=1 tenant=t"), "granted");
+    CHECK_STR(world_ask(&w, MS(1), "n4 x=1 tenant=u"), "granted");
+    CHECK_STR(end(2, "n1"), "released");
+    CHECK_STR(world_ask(&w, MS(2), "n5 x=1 tenant=u"), "concurrency_full x x=1 -"); /* tag 5, younger */
+    CHECK_STR(end(2, "first"), "released");
+    CHECK_STR(end(2, "n2"), "released");
+    CHECK_STR(end(2, "n3"), "released");
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(end(2, "n4"), "released");
+    CHECK_STR(world_events(&w), "granted dear 2;");
     world_fini(&w);
 }
 
@@ -436,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders),
         cmocka_unit_test(a_newcomer_is_compared_by_the_tag_that_it_would_get),
+        cmocka_unit_test(newcomers_do_not_pass_for_ever),
         cmocka_unit_test(providers_do_not_wait_for_each_other),
         cmocka_unit_test(a_waiter_waits_for_the_windows_end),
         cmocka_unit_test(a_waiter_is_refused_at_the_end_that_does_not_help),
