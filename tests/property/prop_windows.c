@@ -11,8 +11,8 @@
  *     rolling   the last window has granted at most U, or U - R to normal requests
  *     calendar  the present window likewise, windows being counted by plain division
  *
- * An enforcer with the same limit judges each call when it arrives, and so does plain arithmetic: every interval at most
- * burst + rate * length, or every window at most U. Neither refuses any if no call cost more than it asked
+ * An enforcer with the same limit judges each call when it arrives, and so does plain arithmetic: every interval at
+ * most burst + rate * length, or every window at most U. Neither refuses any if no call cost more than it asked
  * for and each arrived in time: before the bucket earns its margin (one request: one interval of jitter), within a
  * bucket of the rolling window, before `arrival` at a calendar window. (What a call costs less comes back to a bucket
  * later than it would have been there, when the bucket might have been full: there, no call may cost less either.)
