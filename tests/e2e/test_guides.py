@@ -11,7 +11,8 @@ from test_quick_start import Shell
 PROMISES = {
     "limits": {
         "echo fine": "fine",
-        "for path": "200 organizations/1/devices\n429 organizations/1/devices\n200 organizations/2/devices\n200 oauth/token",
+        "for path": "200 organizations/1/devices\n429 organizations/1/devices\n"
+                    "200 organizations/2/devices\n200 oauth/token\n",
         "json.tool": '"acme/organizationId=2"',
     },
     "gateway": {
