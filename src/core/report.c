@@ -130,6 +130,9 @@ static int report_limits(const ration_engine *engine, const ration_reporter *rep
     for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node)) {
         rn_counter *counter = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
 
+        /* Of many counters few are paused: what nobody asks for need not be sorted. */
+        if (reporter->counter == NULL && !rn_penalty_runs(&counter->penalty, engine->now))
+            continue;
         rows[n] = (row){counter, provider_index(engine, counter->limit)};
         sorted[n] = &rows[n];
         n++;
