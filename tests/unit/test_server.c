@@ -491,6 +491,61 @@ static void slow_clients(void **state)
     CHECK_ROW(NULL);
 }
 
+/* A byte now and then: `text` again and again, as often as the loop turns a timer of a millisecond. */
+typedef struct trickle {
+    wire *w;
+    const char *text;
+    size_t at;
+    rn_timer timer;
+} trickle;
+
+static void trickle_on(void *user, ration_time now)
+{
+    trickle *t = user;
+
+    (void)send(t->w->fd, t->text + t->at, 1, MSG_NOSIGNAL);
+    t->at = t->text[t->at + 1] != '\0' ? t->at + 1 : 0;
+    (void)rn_timer_set(&t->timer, (ration_time){now.us + 1000});
+}
+
+/* What counts is when a head is complete, not that something of it comes. */
+static void a_head_that_trickles_is_cut(void **state)
+{
+    static const struct {
+        const char *why, *send, *text, *want;
+        int64_t timeout_us;
+    } rows[] = {
+        {"a field without an end", "GET / HTTP/1.1\r\nX: ", "x", "HTTP/1.1 408 ", 50000},
+        {"fields without an end", "GET / HTTP/1.1\r\n", "X: y\r\n", "HTTP/1.1 408 ", 50000},
+        {"empty lines", "", "\r\n", "HTTP/1.1 400 ", WIRE_GUARD_US},
+        {"empty lines behind a request", "GET /now HTTP/1.1\r\n" HOST "\r\n", "\r\n", "HTTP/1.1 400 ", WIRE_GUARD_US},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage s;
+        wire w;
+
+        CHECK_ROW(rows[i].why);
+        const rn_server_options options = {.head_timeout_us = rows[i].timeout_us,
+                                           .idle_timeout_us = rows[i].timeout_us};
+        open_stage(&s, &options);
+        dial(&s, &w);
+        wire_send(&w, rows[i].send);
+
+        trickle t = {.w = &w, .text = rows[i].text};
+        rn_timer_init(&t.timer, s.loop, trickle_on, &t);
+        trickle_on(&t, rn_loop_now(s.loop));
+        RUN_UNTIL(s.loop, w.closed);
+        rn_timer_stop(&t.timer);
+        CHECK(wire_has(&w, rows[i].want));
+        wire_close(&w);
+        RUN_UNTIL(s.loop, rn_server_connections(s.server) == 0);
+        close_stage(&s);
+    }
+    CHECK_ROW(NULL);
+}
+
 static void a_client_that_does_not_read_is_dropped(void **state)
 {
     const rn_server_options options = {.write_timeout_us = 20000};
@@ -699,6 +754,7 @@ int main(void)
         cmocka_unit_test(a_break_is_no_end),
         cmocka_unit_test(calls_out_of_order_are_refused),
         cmocka_unit_test(slow_clients),
+        cmocka_unit_test(a_head_that_trickles_is_cut),
         cmocka_unit_test(a_client_that_does_not_read_is_dropped),
         cmocka_unit_test(waiting_has_no_time_out),
         cmocka_unit_test(too_many_connections),
