@@ -77,7 +77,10 @@ def test_shape(gw, recorder, shape):
     targets = []
     with Client(gw.port) as client:
         send(client, shape)
-        if not shape.half_closed:
+        if shape.half_closed:  # an answer may be quicker than the news that nobody waits for it
+            with contextlib.suppress(ConnectionError):
+                client.file.read()
+        else:
             read_answers(client, shape)
         if shape.closes:
             assert client.is_closed()
