@@ -633,7 +633,7 @@ static const rn_object provider_object = {
 
 static const rn_key credential_keys[] = {
     {.name = "header",
-     .type = &rn_type_header,
+     .type = &rn_type_credential_header,
      .fallback = "Authorization",
      .flags = RN_KEY_LOCAL,
      AT(rn_account_model, net.credential.header),

@@ -84,6 +84,26 @@ static int header_read(rn_loader *loader, const rn_key *key, ration_text text, v
     return text.size == 0 ? RATION_OK : text_store(loader, is_token(text), text, out);
 }
 
+/* Fields whose meaning is the connection's, the message's or our own: a secret in one of them would never arrive. */
+static bool is_of_http(ration_text name)
+{
+    static const char *const names[] = {
+        "connection", "content-length",    "expect",          "host", "keep-alive", "te", "trailer",
+        "upgrade",    "transfer-encoding", "proxy-connection"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (rn_text_is_nocase(name, names[i]))
+            return true;
+    }
+    return rn_text_is_nocase(rn_text_slice(name, 0, 7), "ration-");
+}
+
+static int credential_header_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_token(text) && !is_of_http(text), text, out);
+}
+
 static int header_value_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     (void)key;
@@ -242,6 +262,11 @@ const rn_type rn_type_name = {"name",       "a name of 1 to 255 bytes without co
                               text_write,   NULL};
 const rn_type rn_type_header = {
     "field name", "the name of a header field", RN_FORM_TEXT, sizeof(char *), STRING, header_read, text_write, NULL};
+const rn_type rn_type_credential_header = {
+    "field name", "a header field that may carry a secret, such as Authorization or X-Api-Key",
+    RN_FORM_TEXT, sizeof(char *),
+    FILLED,       credential_header_read,
+    text_write,   NULL};
 const rn_type rn_type_header_value = {
     "text", "one line of text, and not empty", RN_FORM_TEXT, sizeof(char *), FILLED, header_value_read, text_write,
     NULL};

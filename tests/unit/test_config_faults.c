@@ -290,6 +290,14 @@ static const struct {
     {"a credential of nothing", PROVIDER "accounts: [{ name: a, provider: p, credential: {} }]\n",
      "f:4:48: accounts[0].credential: the key 'value' is missing (such as { header: Authorization, value: \"Bearer "
      "${API_KEY}\" })\n"},
+    {"a credential in a field of HTTP's own",
+     PROVIDER "accounts: [{ name: a, provider: p, credential: { header: content-LENGTH, value: x } }]\n",
+     "f:4:58: accounts[0].credential.header: 'content-LENGTH' is not a header field that may carry a secret, such as "
+     "Authorization or X-Api-Key\n"},
+    {"a credential in a field of ration's own",
+     PROVIDER "accounts: [{ name: a, provider: p, credential: { header: Ration-Token, value: x } }]\n",
+     "f:4:58: accounts[0].credential.header: 'Ration-Token' is not a header field that may carry a secret, such as "
+     "Authorization or X-Api-Key\n"},
     {"a credential of both",
      PROVIDER "accounts: [{ name: a, provider: p, credential: { value: x, key: "
               "0123456789abcdef } }]\n",
