@@ -175,8 +175,8 @@ def closed_loop(port, pid, seconds):
     return {
         "calls/s": float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
         "CPU us": spent / calls / 1000,
-        "c64 p50": microseconds(re.search(r"50%\s+(\S+)", out)[1]),
-        "c64 p99": microseconds(re.search(r"99%\s+(\S+)", out)[1]),
+        "c64 p50": microseconds(re.search(r"^ +50% +(\S+)$", out, re.M)[1]),
+        "c64 p99": microseconds(re.search(r"^ +99% +(\S+)$", out, re.M)[1]),
     }
 
 
