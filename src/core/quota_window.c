@@ -8,7 +8,9 @@
  *
  * A header may move the end of the window, bring it about, or tell of a window that began without us noticing. A
  * provider whose resets slide, are cut to seconds or never change must not be able to empty the count again and again:
- * an end is brought about at most once per half window, measured between the ends.
+ * an end is brought about at most once per half window, measured between the ends. A later reset that begins a window
+ * is not held back by that, but it has brought an end about too: so answers of the window before, which are still on
+ * their way, cannot end the new one.
  *
  * Where a header may not move the end, what it tells beside its reset holds until that reset, if it is before the end:
  * it speaks of a window that is over by then, however late it came.
@@ -226,6 +228,7 @@ static void begin_with(rn_counter *counter, ration_time now, const rn_hold *hold
 
     rn_calendar_window(&counter->limit->spec.quota.calendar, quota->window.computed_end, &start, &next.computed_end);
     next.offset_us = rn_sub(reset.us, next.computed_end.us);
+    bring(&quota->window, quota->window.brought ? rn_time_max(quota->window.brought_at, now) : now);
     window_begin(counter, now, &next);
 }
 

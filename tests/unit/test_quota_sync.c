@@ -274,12 +274,27 @@ static void test_new_window(void **state)
         TELL("a is older than all", HOUR_US, 'a', N, "2", "1970-01-01T02:00:00Z", 0),
         IS("nine", HOUR_US, 10 * UNIT, UNIT, 0, 9 * UNIT),
     };
+    static const quota_step across[] = {
+        ASK("z", 0, 'z', UNIT, NORMAL, GRANTED),
+        TELL("the end is told a second late", 0, 'z', N, N, "3601.0", 0),
+        ASK("a", 3599 * SECOND_US, 'a', UNIT, NORMAL, GRANTED),
+        ASK("b", 3599 * SECOND_US, 'b', UNIT, NORMAL, GRANTED),
+        TELL("a was counted in the new window", 3600500 * MS, 'a', N, N, "3600.0", 0),
+        WINDOW("it has begun with a", 3600500 * MS, 10 * UNIT, 2 * UNIT, 0, 8 * UNIT, 3599 * SECOND_US, 7200500 * MS),
+        TELL("b, in the old one: no second end in half a window", 3600600 * MS, 'b', N, "3", "0.2", 0),
+        WINDOW("what remained there", 3600600 * MS, 10 * UNIT, 2 * UNIT, 6 * UNIT, 2 * UNIT, 3599 * SECOND_US,
+               7200500 * MS),
+        WINDOW("until its own end", 3600800 * MS, 10 * UNIT, 2 * UNIT, 0, 8 * UNIT, 3599 * SECOND_US, 7200500 * MS),
+        TELL("nor by a reset that has passed", 3600900 * MS, 'b', N, N, "1970-01-01T01:00:00Z", 0),
+        WINDOW("a and b count", 3600900 * MS, 10 * UNIT, 2 * UNIT, 0, 8 * UNIT, 3599 * SECOND_US, 7200500 * MS),
+    };
     const ration_limit_rule rule = hourly(10);
 
     (void)state;
     QUOTA_RUN(&rule, steps);
     QUOTA_RUN(&rule, long_call);
     QUOTA_RUN(&rule, older);
+    QUOTA_RUN(&rule, across);
 }
 
 /* The golden trace reset-in-the-past. */
