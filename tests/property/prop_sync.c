@@ -233,17 +233,28 @@ static int64_t flight_of(const world *w)
     return sum;
 }
 
-static void granted(choices *c, world *w, call *k)
-{
-    const uint64_t fate = w->s.answers_lost ? choose(c, 9) : 0;
+/* What becomes of a call; those after the first are without an answer. */
+typedef enum fate { IS_ANSWERED, IS_ABANDONED, NEVER_ARRIVES, HOLDER_DIES } fate;
 
+static fate fate_draw(choices *c, const world *w)
+{
+    static const fate fates[] = {IS_ABANDONED, HOLDER_DIES, NEVER_ARRIVES};
+    const uint64_t which = w->s.answers_lost ? choose(c, 9) : 0;
+
+    return which < 7                                               ? IS_ANSWERED
+           : fates[which - 7] == NEVER_ARRIVES && !w->s.calls_lost ? IS_ABANDONED
+                                                                   : fates[which - 7];
+}
+
+static void granted(choices *c, world *w, call *k, fate what)
+{
     k->granted_at = w->now;
     k->known_at = w->now < w->used_until ? w->calls[w->newest_used].judged_at : 0;
     k->at[ARRIVES] = w->now + (int64_t)choose(c, (uint64_t)w->s.travel_us - 1);
-    k->answered = fate < 7;
-    if (!k->answered)
+    k->answered = what == IS_ANSWERED;
+    if (what == IS_ABANDONED || what == NEVER_ARRIVES)
         k->at[ENDS] = w->now + (int64_t)choose(c, 4 * SECOND);
-    if (fate == 9 && w->s.calls_lost)
+    if (what == NEVER_ARRIVES)
         k->at[ARRIVES] = NEVER;
     if (w->s.settles && k->answered && choose(c, 1) == 1)
         k->actual = choose_from(c, 0, 2 * k->asked / UNIT) * UNIT;
@@ -273,6 +284,11 @@ static bool demand(choices *c, world *w)
     how.priority = choose(c, 15) == 15 ? RATION_PRIORITY_CRITICAL : RATION_PRIORITY_NORMAL;
     how.retry = choose(c, 7) == 7;
 
+    const fate what = fate_draw(c, w);
+
+    if (what == HOLDER_DIES)
+        how.ttl_us = 1 + (int64_t)choose(c, 4 * SECOND);
+
     const ration_decision d = sole_ask(w->client, w->now, k->asked, &how);
 
     w->longest_ask = most(w->longest_ask, k->asked);
@@ -282,7 +298,7 @@ static bool demand(choices *c, world *w)
         return false;
     }
     k->lease = d.lease;
-    granted(c, w, k);
+    granted(c, w, k, what);
     NOTE(c, "%lld grant %d for %d, arrives %lld", since_start(w->now), w->count - 1, (int)(k->asked / UNIT),
          k->at[ARRIVES] == NEVER ? -1 : since_start(k->at[ARRIVES]));
     return true;
@@ -613,7 +629,7 @@ static void what_may_be_used_is_used(choices *c, void *context)
 static void sync_overspends_nothing(void **state)
 {
     (void)state;
-    property_check("sync: no call too many", refuses_only_what_could_not_be_known, NULL, 1500);
+    property_check("sync: no call too many", refuses_only_what_could_not_be_known, NULL, 6000);
     print_message("# %" PRIu64 " calls judged, %" PRIu64 " refused for what the client could not know\n", seen.judged,
                   seen.refused);
 }
@@ -622,7 +638,7 @@ static void sync_wastes_nothing(void **state)
 {
     (void)state;
     seen.worst_percent = 100;
-    property_check("sync: nothing wasted", what_may_be_used_is_used, NULL, 1000);
+    property_check("sync: nothing wasted", what_may_be_used_is_used, NULL, 4000);
     print_message("# %" PRIu64 " windows short of supply: %d %% of U - R used, %d %% in the worst\n", seen.windows,
                   (int)(100 * seen.taken / most(seen.offered, 1)), (int)seen.worst_percent);
 }
