@@ -5,9 +5,12 @@ An honest call goes before each shape, so that the shape comes on a connection t
 must get its own answer, on another connection unless the shape left the first one in step.
 """
 
+import contextlib
 import itertools
+import os
 import socket
 import threading
+from random import Random
 
 import pytest
 from hostile import BROKEN, CUT, OK, SHAPES, TWO_CHUNKS, head, length
@@ -119,6 +122,37 @@ def test_split_at_every_byte(gw, villain):
         got = outcome(gw)
         assert got.body == b"ok"
         assert honest(gw) == before
+
+
+def mutant(random):
+    """Two shapes with a few bytes taken away, doubled or changed."""
+    small = [shape.data for shape in SHAPES if len(shape.data) < 600]
+    data = bytearray(random.choice([OK, TWO_CHUNKS, random.choice(small)]) + random.choice(small))
+    for _ in range(random.randint(1, 2)):
+        at = random.randrange(len(data))
+        how = random.randrange(3)
+        if how == 0:
+            del data[at : at + random.randint(1, 8)]
+        elif how == 1:
+            data[at:at] = data[at : at + random.randint(1, 8)]
+        else:
+            data[at] = random.randrange(256)
+        data = data or bytearray(b"H")
+    return bytes(data)
+
+
+def test_mutants(gw, villain):
+    """Whatever is made of the shapes: broken, cut or an answer, and the next call gets its own."""
+    random = Random(os.environ.get("MUTANTS_SEED", "1"))
+    for _ in range(int(os.environ.get("MUTANTS", "300"))):
+        villain.load(mutant(random), closes=random.random() < 0.95)
+        with gw.client() as client, contextlib.suppress(OSError):
+            client.socket.settimeout(0.03)
+            client.ask(random.choice(["GET", "HEAD", "POST"]), "/a/attack", {"Connection": "close"}, b"")
+            while client.socket.recv(65536):
+                pass
+        honest(gw)
+    gw.until_idle()
 
 
 @pytest.mark.parametrize("how", ["closes", "resets"])

@@ -8,12 +8,14 @@ have used. After each, an honest call on a connection of its own must get its ow
 import contextlib
 import itertools
 import json
+import os
 import socket
+from random import Random
 
 import pytest
 from house import Client, Gateway, one_provider, slots
 from recorder import Recorder
-from smuggling import SHAPES
+from smuggling import SHAPES, get
 
 KEY = b"s3cret-of-the-account"
 honest_numbers = itertools.count(1)
@@ -103,6 +105,50 @@ def test_shape(gw, recorder, shape):
         assert request.all("x-key") == [KEY]
         assert not [name for name, _ in request.fields if name.startswith("ration-")]
         assert [name for name, _ in request.trailers if name not in ("x", "t")] == []
+
+
+LINES = [b"Content-Length: 3", b"Transfer-Encoding: chunked", b"Connection: close", b"GET /a/z HTTP/1.1", b"0\r\n"]
+SPLICES = [line + b"\r\n" for line in LINES] + [bytes([byte]) for byte in b"\r\n \t:,;\0\xff"] + [b"\r\n", b"HTTP/1.1"]
+
+
+def mutant(random):
+    """Two shapes with a few bytes taken away, doubled, changed, or put between."""
+    small = [shape for shape in SHAPES if len(shape.data) < 600]
+    good = [shape for shape in small if shape.sent and not shape.closes]
+    data = bytearray(random.choice(good).data + random.choice(small).data)
+    for _ in range(random.randint(1, 2)):
+        at = random.randrange(len(data))
+        end = at + random.randint(1, 8)
+        how = random.randrange(4)
+        if how == 0:
+            del data[at:end]
+        elif how == 1:
+            data[at:at] = data[at:end]
+        elif how == 2:
+            data[at : at + 1] = bytes([random.randrange(256)])
+        else:
+            data[at:at] = random.choice(SPLICES)
+        data = data or bytearray(b"\r\n")
+    return bytes(data)
+
+
+def test_mutants(gw, recorder):
+    """Whatever is made of the shapes: the provider reads each request in one way, and nobody gets another's answer."""
+    seed = os.environ.get("MUTANTS_SEED", "1")
+    random = Random(seed)
+    for number in range(int(os.environ.get("MUTANTS", "400"))):
+        data = mutant(random)
+        with Client(gw.port, 0.03) as client, contextlib.suppress(OSError):
+            client.send(data + get(b"/a/last", b"Connection: close"))
+            while client.socket.recv(65536):
+                pass
+        if number % 8 == 0:
+            with gw.client() as client:
+                honest(gw, client)
+        requests, _ = recorder.take()
+        for request in requests:
+            assert request.all("x-key") == [KEY], (seed, number, data)
+    gw.until_idle()
 
 
 def test_refusals_are_told_in_words(gw):
