@@ -412,10 +412,12 @@ static void a_kept_connection_that_speaks(void **state)
         const char *why, *method;
         bool asked; /* the next request is made before the loop has seen the bytes */
         bool repeatable;
+        bool stream;
     } rows[] = {
-        {"while it is idle", "GET", false, true},
-        {"in the turn of the next request", "GET", true, true},
-        {"in the turn of one that must not be repeated", "POST", true, false},
+        {"while it is idle", "GET", false, true, false},
+        {"in the turn of the next request", "GET", true, true, false},
+        {"in the turn of one that must not be repeated", "POST", true, false, false},
+        {"in the turn of one whose body follows", "POST", true, false, true},
     };
 
     (void)state;
@@ -432,9 +434,15 @@ static void a_kept_connection_that_speaks(void **state)
         const rn_upstream_request request = {.origin = s.origin,
                                              .method = text(rows[i].method),
                                              .target = text("/again"),
-                                             .repeatable = rows[i].repeatable};
+                                             .repeatable = rows[i].repeatable,
+                                             .stream = rows[i].stream,
+                                             .body_bytes = 4};
         ask(&s, &request);
-        meet(&s, END);
+        if (rows[i].stream) {
+            CHECK_EQ(rn_upstream_write(s.up, text("four")), RN_FLOW_MORE);
+            CHECK_EQ(rn_upstream_finish(s.up, (rn_http_fields){NULL, 0}), RATION_OK);
+        }
+        meet(&s, rows[i].stream ? END "four" : END);
         wire_send(&s.w, "HTTP/1.1 200 OK\r\nContent-Length: 5" END "right");
         RUN_UNTIL(s.loop, s.over);
         CHECK_STR(s.heard, "200 5 right end");

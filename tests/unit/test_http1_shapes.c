@@ -436,7 +436,7 @@ static int trace_messages(const trace *t, int *status)
         messages += strncmp(line, "end", 3) == 0 ? 1 : 0;
         last = line;
     }
-    *status = t->failed ? atoi(last) : 0;
+    *status = t->failed ? (int)strtol(last, NULL, 10) : 0;
     return messages;
 }
 
