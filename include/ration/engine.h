@@ -66,6 +66,7 @@ typedef struct ration_request {
     ration_priority priority;
     ration_auth auth;
     bool retry;
+    bool health;     /* a breaker's health check: an open circuit lets it through */
     int64_t cost;    /* micro-units; RATION_UNSET: the endpoint's, else one unit */
     int64_t hold_us; /* RATION_UNSET: the endpoint's, else never ends by declaration */
     int64_t wait_us; /* how long it may wait from `now`; 0: decide at once */
@@ -91,6 +92,14 @@ typedef struct ration_facts {
     int64_t available;
     int64_t capacity;
     int64_t ahead; /* charges of those who wait before it */
+    /* `share` only, where `tenant` is not absent. */
+    ration_text tenant;
+    int64_t guarantee;
+    int64_t own;        /* of it in use by the tenant itself */
+    int64_t lent;       /* of it on loan */
+    int64_t pool;       /* what idle lenders can give */
+    int64_t hold_us;    /* as declared; RATION_UNSET: none */
+    int64_t horizon_us; /* the reclaim horizon */
 } ration_facts;
 
 /** The answer to a request. Texts and leases are borrowed until the next call that changes the engine. */
@@ -114,6 +123,9 @@ typedef enum ration_event_type {
     RATION_EVENT_REFUSED,     /* a waiter will not get one; its handle is dead */
     RATION_EVENT_LOST,        /* a lease was not renewed in time; its handle is dead */
     RATION_EVENT_PENALTY,     /* a penalty began or moved: `decision.limit`, `key`, `retry_at` (its end) */
+    RATION_EVENT_LIMIT,       /* an adaptive limit moved: `decision.limit`, `key`; `value` is what it stands at now */
+    RATION_EVENT_BREAKER,     /* a breaker changed: `decision.key`, `decision.retry_at`, `breaker`, `cause` */
+    RATION_EVENT_HEALTH,      /* a health check is due for `account`, whose answer goes to `ration_engine_health` */
 } ration_event_type;
 
 typedef struct ration_event {
@@ -124,6 +136,10 @@ typedef struct ration_event {
     void *user;
     int64_t waited_us;        /* granted, refused */
     ration_decision decision; /* refused: why */
+    int64_t value;            /* limit: micro-units */
+    ration_breaker_state breaker;
+    const char *cause;   /* limit, breaker: what brought it about, in a few words */
+    ration_text account; /* health */
 } ration_event;
 
 /** What came back from the provider. */
@@ -154,6 +170,7 @@ typedef enum ration_op {
     RATION_OP_ADVANCE,
     RATION_OP_REPORT,
     RATION_OP_CHECK,
+    RATION_OP_HEALTH,
 } ration_op;
 
 /** What `ration_engine_check` asks. */
@@ -166,6 +183,8 @@ typedef enum ration_report_kind {
     RATION_REPORT_STATS = 0,
     RATION_REPORT_LIMITS,
     RATION_REPORT_LEASES,
+    RATION_REPORT_FAIRNESS,   /* of share limits: who got what, by cost and by requests */
+    RATION_REPORT_ALLOCATION, /* of share limits: weighted max-min of what is asked for */
 } ration_report_kind;
 
 /** One call at the engine's door, as a recorder sees it. Everything is borrowed for the callback. */
@@ -178,6 +197,8 @@ typedef struct ration_call {
     const ration_completion *completion;
     ration_report_kind report;
     ration_check_mode check;
+    ration_text account; /* health */
+    bool ok;             /* health */
 } ration_call;
 
 /**
@@ -266,6 +287,14 @@ RATION_API int ration_engine_renew(ration_engine *engine, ration_time now, ratio
 /** Withdraw a waiter; no event follows. RATION_ERR_UNKNOWN if it does not wait. */
 RATION_API int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease lease);
 
+/**
+ * What a health check of an account's breaker came to: a success closes an open circuit, a failure keeps it open for
+ * the next delay; while it is closed and quiet, failures in a row open it. Chapter 5.
+ *
+ * Errors     RATION_ERR_UNKNOWN for an account that does not exist or has no breaker: nothing is changed.
+ */
+RATION_API int ration_engine_health(ration_engine *engine, ration_time now, ration_text account, bool ok);
+
 /** When `ration_engine_advance` has something to do next; RATION_NEVER_US: nothing by time alone. */
 RATION_API ration_time ration_engine_next_deadline(const ration_engine *engine);
 
@@ -292,12 +321,67 @@ typedef struct ration_counter_report {
     uint64_t waiting;  /* that have a place here */
     uint64_t shadowed; /* requests that it would have refused or delayed, were it not a shadow limit */
     int64_t available; /* rate: rounded down, negative in debt */
-    int64_t max;       /* concurrency, quota */
-    int64_t held;      /* concurrency */
+    int64_t max;       /* concurrency, quota, share: the ceiling */
+    int64_t held;      /* concurrency, share, adaptive */
+    int64_t current;   /* adaptive: what the limit stands at, in whole units times 1 000 000 */
+    int64_t draining;  /* share: held above guarantees that have shrunk */
+    const struct ration_class_report *classes; /* adaptive, in order of declaration; borrowed for the callback */
+    size_t class_count;
+    const struct ration_tenant_report *tenants; /* share, in order of declaration; borrowed for the callback */
+    size_t tenant_count;
+    const uint64_t *overrun; /* share: serials of leases past their declared end, in order of their ends */
+    size_t overrun_count;
     int64_t usable, reserve, used, external, remaining; /* quota */
     bool has_window;
     ration_time window_start, window_end;
 } ration_counter_report;
+
+/** A class of an adaptive limit. Micro-units. */
+typedef struct ration_class_report {
+    ration_text name;
+    int64_t reserved;
+    int64_t held;
+} ration_class_report;
+
+/** One tenant of a share limit. Micro-units. */
+typedef struct ration_tenant_report {
+    ration_text name;
+    int64_t guarantee;
+    int64_t held;     /* all units of its leases */
+    int64_t own;      /* of its guarantee, in use by itself */
+    int64_t lent;     /* of its guarantee, on loan */
+    int64_t borrowed; /* of others' guarantees */
+    int64_t want;     /* the largest refused charge outstanding */
+    int64_t target;   /* its part of the weighted max-min allocation */
+    bool idle;
+    uint64_t waiting;
+    int64_t deficit_unit_ms; /* whole unit-milliseconds, and ... */
+    int64_t deficit_rest;    /* ... thousand-millionths of one */
+    uint64_t reclaims;
+    int64_t worst_reclaim_us;
+    uint64_t granted;
+    uint64_t refused[RATION_REASON_COUNT]; /* that named this limit, by their final reason */
+    /* Fairness: millionths, rounded to the nearest. Skew: the share against the configured one. */
+    int64_t configured_share, cost_share, request_share, cost_skew, request_skew;
+} ration_tenant_report;
+
+/** A share limit's fairness or allocation. */
+typedef struct ration_share_report {
+    const char *provider;
+    const char *limit;
+    ration_text key;
+    const ration_tenant_report *tenants;
+    size_t tenant_count;
+    bool units_disagree; /* for some tenant the two shares differ by more than one percentage point */
+} ration_share_report;
+
+typedef struct ration_breaker_report {
+    const char *provider;
+    ration_text key;
+    ration_breaker_state state;
+    uint64_t generation;
+    ration_time retry_at; /* the next probe; RATION_NEVER_US: closed, or not known */
+} ration_breaker_report;
 
 typedef struct ration_penalty_report {
     ration_text key;
@@ -340,11 +424,14 @@ typedef struct ration_reporter {
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);
+    void (*breaker)(void *ctx, const ration_breaker_report *report);
+    void (*share)(void *ctx, const ration_share_report *report);
 } ration_reporter;
 
 /**
- * Report the engine's state at `now`. STATS and LIMITS call `counter` and `penalty`, LEASES calls `lease` (leases and
- * waiters). Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted.
+ * Report the engine's state at `now`. STATS and LIMITS call `counter`, `penalty` and `breaker`, LEASES calls `lease`
+ * (leases and waiters), FAIRNESS and ALLOCATION call `share`. STATS reports the breakers that are not closed, LIMITS
+ * all of them. Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted.
  */
 RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                                     const ration_reporter *reporter);

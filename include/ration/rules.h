@@ -21,12 +21,15 @@ typedef enum ration_kind {
     RATION_KIND_RATE,        /* token bucket */
     RATION_KIND_CONCURRENCY, /* slots */
     RATION_KIND_QUOTA,       /* calendar or rolling window */
+    RATION_KIND_SHARE,       /* one ceiling across tenants, idle shares lent */
+    RATION_KIND_ADAPTIVE,    /* concurrency that follows what the provider takes (AIMD) */
     RATION_KIND_COUNT,
 } ration_kind;
 
 typedef enum ration_counts {
-    RATION_COUNTS_REQUESTS = 0, /* a charge is one unit */
-    RATION_COUNTS_COST,         /* a charge is the request's cost */
+    RATION_COUNTS_UNSET = 0, /* requests; a fault for `share`, which has no default */
+    RATION_COUNTS_REQUESTS,  /* a charge is one unit */
+    RATION_COUNTS_COST,      /* a charge is the request's cost */
 } ration_counts;
 
 typedef enum ration_enforce {
@@ -99,6 +102,51 @@ typedef struct ration_sync {
     bool standard; /* the IETF RateLimit fields */
 } ration_sync;
 
+/** A tenant of a `share` limit. */
+typedef struct ration_tenant_share {
+    const char *name;
+    int64_t weight;    /* 1 to 1 000 000 */
+    ration_ratio lend; /* the part of its guarantee that may ever be lent; den 0: the limit's */
+} ration_tenant_share;
+
+/** `share`: one ceiling across tenants. Chapter 2. */
+typedef struct ration_share_rule {
+    int64_t ceiling;     /* micro-units; not with `follows` */
+    const char *follows; /* an adaptive limit of the same provider and scope: the ceiling is what it stands at */
+    const ration_tenant_share *tenants;
+    size_t tenant_count;
+    int64_t reclaim_horizon_us; /* > 0: how long a returning tenant can be kept waiting */
+    int64_t idle_after_us;      /* how long quiet counts as gone; longer than the horizon */
+    const char *unknown_tenant; /* what callers with no known tenant count as; NULL: they are refused */
+    ration_ratio lend;          /* of each tenant's guarantee; den 0: all of it */
+    bool freeze_wanted;         /* who was refused keeps back what it wants, not its whole guarantee */
+    int64_t cooldown_us;        /* after a reclaim the lender lends nothing for that long; 0: off */
+} ration_share_rule;
+
+/** A class of an `adaptive` limit. */
+typedef struct ration_class_rule {
+    const char *name;
+    ration_ratio reserved; /* its slice, that other classes leave free; den 0: none */
+} ration_class_rule;
+
+/** `adaptive`: AIMD on the number of calls at once. Chapter 5. Limits are whole units. */
+typedef struct ration_adaptive_rule {
+    int64_t initial_limit;        /* >= 1 */
+    int64_t min_limit;            /* 0: 1 */
+    int64_t max_limit;            /* 0: 1000; at most 1 000 000 */
+    int64_t lease_ttl_us;         /* 0: 30 s; of leases that their holder renews */
+    ration_ratio decrease_factor; /* den 0: 1/2 */
+    int64_t increase_step;        /* 0: 1 */
+    int64_t window_us;            /* 0: 5 s */
+    int64_t cooldown_us;          /* 0: 10 s */
+    const ration_class_rule *classes;
+    size_t class_count; /* at most 64 */
+    bool recovery_fast;
+    bool pause_on_retry_after;
+    int64_t lend_horizon_us; /* 0: reserved slices are never lent */
+    int64_t lend_idle_us;    /* longer than the horizon */
+} ration_adaptive_rule;
+
 /** One limit of a provider. */
 typedef struct ration_limit_rule {
     const char *name;
@@ -125,6 +173,8 @@ typedef struct ration_limit_rule {
     ration_exhausted when_exhausted;
     int64_t arrival_us; /* quota: RATION_UNSET: 2 s; 0: off */
     ration_sync sync;
+    ration_share_rule share;
+    ration_adaptive_rule adaptive;
     int64_t max_keys; /* 0: 1 000 000 */
 } ration_limit_rule;
 
@@ -155,7 +205,47 @@ typedef struct ration_error_rule {
     ration_penalize penalize;
     const int *transient; /* statuses; count 0: 500 502 503 504 */
     size_t transient_count;
+    /* What adaptive limits and breakers make of a status; count 0: rate-limited is throttled, transient a failure. */
+    const int *throttled;
+    size_t throttled_count;
+    const int *failure;
+    size_t failure_count;
 } ration_error_rule;
+
+typedef enum ration_breaker_strategy {
+    RATION_BREAKER_NONE = 0,
+    RATION_BREAKER_CONSECUTIVE, /* `threshold` failures in a row */
+    RATION_BREAKER_COUNT,       /* of the last `size` results */
+    RATION_BREAKER_SAMPLING,    /* of the results of the last `duration_us` */
+} ration_breaker_strategy;
+
+typedef enum ration_recovery {
+    RATION_RECOVERY_PROBE = 0,    /* half-open: real requests try */
+    RATION_RECOVERY_HEALTH_CHECK, /* a request of the gateway's own tries */
+} ration_recovery;
+
+/** A circuit breaker. Chapter 5. */
+typedef struct ration_breaker_rule {
+    ration_breaker_strategy strategy; /* NONE: there is no breaker */
+    int64_t threshold;                /* consecutive; 0: 5 */
+    ration_ratio ratio;               /* count, sampling; den 0: 1/2 */
+    int64_t size;                     /* count; 0: 100; at most 65 536 */
+    int64_t duration_us;              /* sampling; 0: 60 s */
+    int64_t minimum_calls;            /* count, sampling; 0: 10 */
+    ration_recovery recovery;
+    int64_t probes;           /* probe; 0: 1 */
+    const char *check_method; /* health check; NULL: GET */
+    const char *check_path;   /* health check: below the account's base URL */
+    const int *check_expect;  /* statuses that are healthy; count 0: 200 to 299 */
+    size_t check_expect_count;
+    int64_t backoff_initial_us;      /* 0: 1 s */
+    ration_ratio backoff_multiplier; /* may be above 1; den 0: constant */
+    int64_t backoff_max_us;          /* 0: no bound */
+    int64_t idle_interval_us;        /* 0: no idle probe */
+    int64_t idle_failures;           /* 0: 1 */
+    const char *const *scope;        /* as of a limit; count 0: [account] */
+    size_t scope_count;
+} ration_breaker_rule;
 
 typedef struct ration_provider_rule {
     const char *name;
@@ -164,6 +254,7 @@ typedef struct ration_provider_rule {
     const ration_limit_rule *limits;
     size_t limit_count;
     ration_error_rule errors;
+    ration_breaker_rule breaker;
     ration_defaults defaults;
 } ration_provider_rule;
 

@@ -86,3 +86,14 @@ const char *ration_outcome_name(ration_outcome outcome)
 
     return (size_t)outcome < COUNT_OF(names) ? names[outcome] : "";
 }
+
+const char *ration_breaker_state_name(ration_breaker_state state)
+{
+    static const char *const names[] = {
+        [RATION_BREAKER_CLOSED] = "closed",
+        [RATION_BREAKER_OPEN] = "open",
+        [RATION_BREAKER_HALF_OPEN] = "half-open",
+    };
+
+    return (size_t)state < COUNT_OF(names) ? names[state] : "";
+}

@@ -34,7 +34,7 @@ static void objects_collect(object_list *list, const rn_object *object)
     }
 }
 
-static const char *const kind_names[] = {"", "rate", "concurrency", "quota"};
+static const char *const kind_names[] = {"", "rate", "concurrency", "quota", "share", "adaptive"};
 
 static void words_schema(rn_out *out, const rn_key *key)
 {
@@ -161,7 +161,7 @@ static void object_schema(rn_out *out, const rn_object *object, bool partial)
     }
     if (has_kinds(object) && !partial) {
         rn_out_str(out, ",\"allOf\":[");
-        for (unsigned kind = 1; kind < RATION_KIND_COUNT; kind++)
+        for (unsigned kind = 1; kind <= RATION_KIND_QUOTA; kind++)
             kind_schema(out, object, kind);
         rn_out_str(out, "]");
     }
@@ -276,7 +276,7 @@ static void cell_doc(rn_out *out, const rn_key *key)
 
     if (key->kinds != 0) {
         rn_out_str(out, "*");
-        for (unsigned kind = 1; kind < RATION_KIND_COUNT; kind++) {
+        for (unsigned kind = 1; kind <= RATION_KIND_QUOTA; kind++) {
             if ((key->kinds & RN_KIND_BIT(kind)) == 0)
                 continue;
             rn_out_str(out, first ? "" : ", ");

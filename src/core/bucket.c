@@ -24,7 +24,7 @@ static int64_t default_burst(const ration_limit_rule *rule)
 
 static int64_t default_margin(const ration_limit_rule *rule, int64_t burst)
 {
-    return rule->counts == RATION_COUNTS_REQUESTS && burst >= 2 * RATION_UNIT ? RATION_UNIT : 0;
+    return rule->counts != RATION_COUNTS_COST && burst >= 2 * RATION_UNIT ? RATION_UNIT : 0;
 }
 
 static int bucket_prepare(rn_limit *limit, ration_fault *fault)
@@ -43,9 +43,9 @@ static int bucket_prepare(rn_limit *limit, ration_fault *fault)
     spec.burst = rule->burst != 0 ? rule->burst : default_burst(rule);
     if (!limit->enforcer)
         spec.margin = rule->margin != RATION_UNSET ? rule->margin : default_margin(rule, spec.burst);
-    if (rule->counts == RATION_COUNTS_REQUESTS && spec.burst < RATION_UNIT)
+    if (rule->counts != RATION_COUNTS_COST && spec.burst < RATION_UNIT)
         return rn_limit_fault(fault, "burst", "a limit that counts requests needs a burst of at least one unit");
-    if (rule->counts == RATION_COUNTS_REQUESTS && spec.burst - spec.margin < RATION_UNIT)
+    if (rule->counts != RATION_COUNTS_COST && spec.burst - spec.margin < RATION_UNIT)
         return rn_limit_fault(fault, "margin", "the margin must leave one unit of the burst for a request");
     if (spec.margin >= spec.burst)
         return rn_limit_fault(fault, "margin", "the margin must be below the burst");

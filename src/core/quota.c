@@ -73,7 +73,7 @@ static int quota_prepare(rn_limit *limit, ration_fault *fault)
     memset(&limit->spec.quota, 0, sizeof limit->spec.quota);
     if (rule->max <= 0 || rule->max > RATION_UNITS_MAX)
         return rn_limit_fault(fault, "max", "a quota needs a max, or an initial max, above zero");
-    if (rule->counts == RATION_COUNTS_REQUESTS && rule->max < RATION_UNIT)
+    if (rule->counts != RATION_COUNTS_COST && rule->max < RATION_UNIT)
         return rn_limit_fault(fault, "max", "a limit that counts requests needs a max of at least one");
     if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard)
         return rn_limit_fault(fault, "sync.limit_header", "a max that is learned needs a header to learn it from");
@@ -138,10 +138,10 @@ rn_quota_room rn_quota_room_of(const rn_counter *counter, bool enforcer)
 
     if (!limit->enforcer && !enforcer) {
         room.usable = rn_ratio_of(quota->max, counter->share);
-        if (limit->rule->counts == RATION_COUNTS_REQUESTS)
+        if (limit->rule->counts != RATION_COUNTS_COST)
             room.usable = rn_whole_units(room.usable);
         room.reserve = rn_ratio_of(room.usable, limit->reserve);
-        if (limit->rule->counts == RATION_COUNTS_REQUESTS)
+        if (limit->rule->counts != RATION_COUNTS_COST)
             room.reserve = rn_whole_units(room.reserve);
     }
     if (quota->learned_max) {

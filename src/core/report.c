@@ -202,6 +202,9 @@ int rn_report(ration_engine *engine, ration_report_kind kind, const ration_repor
         return report_limits(engine, reporter);
     case RATION_REPORT_LEASES:
         return report_leases(engine, reporter);
+    case RATION_REPORT_FAIRNESS:
+    case RATION_REPORT_ALLOCATION:
+        break;
     }
     return RATION_ERR_INVALID;
 }

@@ -400,6 +400,9 @@ void rn_exchange_event(rn_exchange *x, const ration_event *event)
         x->lease = (ration_lease){0, 0};
         return;
     case RATION_EVENT_PENALTY:
+    case RATION_EVENT_LIMIT:
+    case RATION_EVENT_BREAKER:
+    case RATION_EVENT_HEALTH:
         return;
     }
 }

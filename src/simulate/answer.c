@@ -136,7 +136,7 @@ static bool is_free(const rn_answer *answer, const char *name)
 static int64_t shown(const rn_quota_state *quota, int64_t amount)
 {
     amount = rn_max(amount, 0);
-    return quota->rule->counts == RATION_COUNTS_REQUESTS ? rn_whole_units(amount) : amount;
+    return quota->rule->counts != RATION_COUNTS_COST ? rn_whole_units(amount) : amount;
 }
 
 static void amount_add(rn_answer *answer, const rn_quota_state *quota, const char *name, int64_t amount)

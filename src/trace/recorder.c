@@ -230,6 +230,7 @@ static void sink_call(void *ctx, const ration_call *call)
         break;
     case RATION_OP_ADVANCE:
     case RATION_OP_REPORT:
+    case RATION_OP_HEALTH:
         rn_trace_write_op(out, call->at, "advance", none);
         break;
     }

@@ -137,7 +137,7 @@ static int replay_events(rn_replay *replay)
     while (replay->decider->ops->next_event(replay->decider, &event)) {
         rn_trace_id *const id = event.user;
 
-        if (event.type == RATION_EVENT_PENALTY)
+        if (event.type >= RATION_EVENT_PENALTY)
             continue;
         rn_trace_write_event(&replay->out, rn_trace_id_text(id), &event, &replay->names);
         if (event.type == RATION_EVENT_REFUSED || event.type == RATION_EVENT_LOST)

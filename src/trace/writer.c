@@ -143,6 +143,9 @@ void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *ev
         event_open(out, id, event, "lost");
         break;
     case RATION_EVENT_PENALTY:
+    case RATION_EVENT_LIMIT:
+    case RATION_EVENT_BREAKER:
+    case RATION_EVENT_HEALTH:
         return;
     }
     line_close(out);
@@ -195,6 +198,8 @@ static void report_counter(void *ctx, const ration_counter_report *counter)
     case RATION_KIND_QUOTA:
         write_quota(out, counter);
         break;
+    case RATION_KIND_SHARE:
+    case RATION_KIND_ADAPTIVE:
     case RATION_KIND_NONE:
     case RATION_KIND_COUNT:
         break;

@@ -255,7 +255,7 @@ static void dump_lease(void *ctx, const ration_lease_report *r)
 static dump dump_of(const stream *s)
 {
     dump d = {.s = s, .hash = UINT64_C(0xcbf29ce484222325)};
-    const ration_reporter reporter = {&d, dump_counter, dump_penalty, dump_lease};
+    const ration_reporter reporter = {.ctx = &d, .counter = dump_counter, .penalty = dump_penalty, .lease = dump_lease};
 
     HOLDS(s, ration_engine_report(s->engine, s->now, RATION_REPORT_STATS, &reporter) == RATION_OK);
     HOLDS(s, ration_engine_report(s->engine, s->now, RATION_REPORT_LEASES, &reporter) == RATION_OK);
@@ -340,6 +340,9 @@ static void events(stream *s)
             r->stage = OVER;
             break;
         case RATION_EVENT_PENALTY:
+        case RATION_EVENT_LIMIT:
+        case RATION_EVENT_BREAKER:
+        case RATION_EVENT_HEALTH:
             break;
         }
     }

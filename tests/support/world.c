@@ -227,6 +227,10 @@ const char *world_events(world *w)
             n = snprintf(w->text + used, sizeof w->text - used, "penalty %s;",
                          event.decision.limit != NULL ? event.decision.limit : "-");
             break;
+        case RATION_EVENT_LIMIT:
+        case RATION_EVENT_BREAKER:
+        case RATION_EVENT_HEALTH:
+            break;
         }
         used += (size_t)n;
     }

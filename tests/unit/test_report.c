@@ -42,6 +42,8 @@ static void say_counter(void *ctx, const ration_counter_report *r)
             r->has_window ? "calendar" : "rolling");
         break;
     case RATION_KIND_NONE:
+    case RATION_KIND_SHARE:
+    case RATION_KIND_ADAPTIVE:
     case RATION_KIND_COUNT:
         say(" ?");
         break;
@@ -75,7 +77,7 @@ static void say_lease(void *ctx, const ration_lease_report *r)
     say("%s; ", r->overrun ? " overrun" : "");
 }
 
-static const ration_reporter everything = {NULL, say_counter, say_penalty, say_lease};
+static const ration_reporter everything = {.counter = say_counter, .penalty = say_penalty, .lease = say_lease};
 
 static const char *report(int64_t at_ms, ration_report_kind kind, const ration_reporter *reporter)
 {

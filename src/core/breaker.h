@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_CORE_BREAKER_H
+#define RN_CORE_BREAKER_H
+
+#include <ration/engine.h>
+#include <ration/rules.h>
+
+/* A circuit breaker: closed, open, half-open, by explicit time. Chapter 5. */
+
+/* With every default filled in. */
+typedef struct rn_breaker_spec {
+    ration_breaker_rule rule; /* lists in it are borrowed */
+} rn_breaker_spec;
+
+/* RATION_ERR_CONFIG with the key in `fault->path` ("breaker.threshold"). */
+int rn_breaker_spec_init(rn_breaker_spec *spec, const ration_breaker_rule *rule, ration_fault *fault);
+
+/* What a request was let through under; zeroed: nothing. */
+typedef struct rn_breaker_pass {
+    uint64_t generation; /* 0: none */
+    bool probe;          /* it has one of the permits of a half-open circuit */
+} rn_breaker_pass;
+
+/* What a call did. */
+typedef enum rn_breaker_change {
+    RN_BREAKER_SAME = 0,
+    RN_BREAKER_OPENED,
+    RN_BREAKER_HALF_OPENED,
+    RN_BREAKER_CLOSED,
+    RN_BREAKER_REPLACED, /* half-open: probes that never came back have been replaced */
+    RN_BREAKER_CHECK,    /* a health check is due */
+} rn_breaker_change;
+
+typedef struct rn_breaker_entry rn_breaker_entry;
+
+typedef struct rn_breaker {
+    const rn_breaker_spec *spec;
+    const ration_allocator *mem;
+    ration_breaker_state state;
+    uint64_t generation; /* from 1, grows with every state and with every replacement of probes */
+    ration_time until;   /* open: the next probe or health check; half-open: when what is out is replaced */
+    const char *cause;   /* of the last change of state, in a few words */
+    uint32_t opened;     /* in a row without closing: which back-off delay is next */
+    int64_t delay_us;    /* the one that runs */
+    int64_t permits;     /* half-open: not given out */
+    int64_t successes;   /* half-open */
+    bool check_out;      /* a health check is due or runs */
+    int64_t failures;    /* consecutive, or of the idle probe */
+    int64_t idle_failures;
+    ration_time quiet_since; /* the last result, while closed */
+    /* count, sampling: a ring. */
+    rn_breaker_entry *ring;
+    size_t capacity, first, count;
+    int64_t calls, failed; /* in the ring */
+} rn_breaker;
+
+int rn_breaker_init(rn_breaker *breaker, const rn_breaker_spec *spec, const ration_allocator *mem, ration_time now);
+void rn_breaker_fini(rn_breaker *breaker);
+
+/* Is a request let through now? Changes nothing. Call `rn_breaker_advance` first. */
+bool rn_breaker_lets(const rn_breaker *breaker);
+/* Let one through that `rn_breaker_lets`; a half-open circuit gives it a permit. */
+rn_breaker_pass rn_breaker_enter(rn_breaker *breaker, ration_time now);
+/* It ends without a result: a permit goes back. */
+void rn_breaker_leave(rn_breaker *breaker, const rn_breaker_pass *pass);
+/* A result. One of an earlier generation changes nothing. */
+rn_breaker_change rn_breaker_result(rn_breaker *breaker, ration_time now, const rn_breaker_pass *pass, bool ok);
+/* What a health check came to; nobody need have asked for it. */
+rn_breaker_change rn_breaker_health(rn_breaker *breaker, ration_time now, bool ok);
+
+/* When time alone does something; RATION_NEVER_US: never. */
+ration_time rn_breaker_next(const rn_breaker *breaker);
+/* Do one thing that is due at `now`; SAME: nothing was. After CHECK the next is due one back-off delay later. */
+rn_breaker_change rn_breaker_advance(rn_breaker *breaker, ration_time now);
+/* When a refused request may try again; RATION_NEVER_US: closed, or not known. */
+ration_time rn_breaker_retry_at(const rn_breaker *breaker);
+/* Equals a new one. */
+bool rn_breaker_is_fresh(const rn_breaker *breaker);
+
+#endif
