@@ -56,7 +56,9 @@ static bool limits_have_lists(const ration_limit_rule *limits, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!has_list(limits[i].scope, limits[i].scope_count) ||
             !has_list(limits[i].endpoints, limits[i].endpoint_count) ||
-            !has_list(limits[i].methods, limits[i].method_count))
+            !has_list(limits[i].methods, limits[i].method_count) ||
+            !has_list(limits[i].share.tenants, limits[i].share.tenant_count) ||
+            !has_list(limits[i].adaptive.classes, limits[i].adaptive.class_count))
             return false;
     }
     return true;
@@ -66,7 +68,11 @@ static bool provider_has_lists(const ration_provider_rule *p)
 {
     return has_list(p->endpoints, p->endpoint_count) &&
            has_list(p->errors.rate_limited, p->errors.rate_limited_count) &&
-           has_list(p->errors.transient, p->errors.transient_count) && limits_have_lists(p->limits, p->limit_count);
+           has_list(p->errors.transient, p->errors.transient_count) &&
+           has_list(p->errors.throttled, p->errors.throttled_count) &&
+           has_list(p->errors.failure, p->errors.failure_count) &&
+           has_list(p->breaker.check_expect, p->breaker.check_expect_count) &&
+           has_list(p->breaker.scope, p->breaker.scope_count) && limits_have_lists(p->limits, p->limit_count);
 }
 
 bool rn_rules_have_lists(const ration_rules *rules)
@@ -89,6 +95,37 @@ bool rn_rules_have_lists(const ration_rules *rules)
     return true;
 }
 
+static int copy_share(rn_arena *arena, ration_share_rule *share)
+{
+    ration_tenant_share *copy = rn_arena_zalloc(arena, share->tenant_count, sizeof *copy);
+
+    if (copy == NULL || copy_string(arena, &share->follows) != RATION_OK ||
+        copy_string(arena, &share->unknown_tenant) != RATION_OK)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < share->tenant_count; i++) {
+        copy[i] = share->tenants[i];
+        if (copy_string(arena, &copy[i].name) != RATION_OK)
+            return RATION_ERR_NOMEM;
+    }
+    share->tenants = copy;
+    return RATION_OK;
+}
+
+static int copy_adaptive(rn_arena *arena, ration_adaptive_rule *adaptive)
+{
+    ration_class_rule *copy = rn_arena_zalloc(arena, adaptive->class_count, sizeof *copy);
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+    for (size_t i = 0; i < adaptive->class_count; i++) {
+        copy[i] = adaptive->classes[i];
+        if (copy_string(arena, &copy[i].name) != RATION_OK)
+            return RATION_ERR_NOMEM;
+    }
+    adaptive->classes = copy;
+    return RATION_OK;
+}
+
 int rn_copy_limit(rn_arena *arena, const ration_limit_rule *from, ration_limit_rule *to)
 {
     *to = *from;
@@ -98,7 +135,8 @@ int rn_copy_limit(rn_arena *arena, const ration_limit_rule *from, ration_limit_r
         copy_string(arena, &to->requests_with_var) != RATION_OK || copy_string(arena, &to->window.zone) != RATION_OK ||
         copy_string(arena, &to->sync.limit_header) != RATION_OK ||
         copy_string(arena, &to->sync.remaining_header) != RATION_OK ||
-        copy_string(arena, &to->sync.reset_header) != RATION_OK)
+        copy_string(arena, &to->sync.reset_header) != RATION_OK || copy_share(arena, &to->share) != RATION_OK ||
+        copy_adaptive(arena, &to->adaptive) != RATION_OK)
         return RATION_ERR_NOMEM;
     return RATION_OK;
 }
@@ -139,14 +177,31 @@ static int copy_limits(rn_arena *arena, ration_provider_rule *to)
     return RATION_OK;
 }
 
+static int copy_errors(rn_arena *arena, ration_error_rule *errors)
+{
+    if (copy_string(arena, &errors->body_contains) != RATION_OK ||
+        copy_ints(arena, &errors->rate_limited, errors->rate_limited_count) != RATION_OK ||
+        copy_ints(arena, &errors->transient, errors->transient_count) != RATION_OK ||
+        copy_ints(arena, &errors->throttled, errors->throttled_count) != RATION_OK)
+        return RATION_ERR_NOMEM;
+    return copy_ints(arena, &errors->failure, errors->failure_count);
+}
+
+static int copy_breaker(rn_arena *arena, ration_breaker_rule *breaker)
+{
+    if (copy_string(arena, &breaker->check_method) != RATION_OK ||
+        copy_string(arena, &breaker->check_path) != RATION_OK ||
+        copy_ints(arena, &breaker->check_expect, breaker->check_expect_count) != RATION_OK)
+        return RATION_ERR_NOMEM;
+    return copy_strings(arena, &breaker->scope, breaker->scope_count);
+}
+
 int rn_copy_provider(rn_arena *arena, const ration_provider_rule *from, ration_provider_rule *to)
 {
     *to = *from;
     if (copy_string(arena, &to->name) != RATION_OK || copy_endpoints(arena, to) != RATION_OK ||
-        copy_limits(arena, to) != RATION_OK || copy_defaults(arena, &to->defaults) != RATION_OK ||
-        copy_string(arena, &to->errors.body_contains) != RATION_OK ||
-        copy_ints(arena, &to->errors.rate_limited, to->errors.rate_limited_count) != RATION_OK ||
-        copy_ints(arena, &to->errors.transient, to->errors.transient_count) != RATION_OK)
+        copy_limits(arena, to) != RATION_OK || copy_errors(arena, &to->errors) != RATION_OK ||
+        copy_breaker(arena, &to->breaker) != RATION_OK)
         return RATION_ERR_NOMEM;
-    return RATION_OK;
+    return copy_defaults(arena, &to->defaults);
 }

@@ -11,6 +11,9 @@
 #define SAME_STR(member)                                                                                               \
     if (!same_str(a->member, b->member))                                                                               \
     return #member
+#define SAME_RATIO(member)                                                                                             \
+    SAME(member.num);                                                                                                  \
+    SAME(member.den)
 #define SAME_LIST(items, count)                                                                                        \
     if (!same_strs(a->items, a->count, b->items, b->count))                                                            \
     return #items
@@ -57,6 +60,53 @@ static const char *sync_differs(const ration_sync *a, const ration_sync *b)
     return NULL;
 }
 
+static const char *tenant_share_differs(const ration_tenant_share *a, const ration_tenant_share *b)
+{
+    SAME_STR(name);
+    SAME(weight);
+    SAME_RATIO(lend);
+    return NULL;
+}
+
+static const char *share_differs(const ration_share_rule *a, const ration_share_rule *b)
+{
+    SAME(ceiling);
+    SAME_STR(follows);
+    SAME_EACH(tenants, tenant_count, tenant_share_differs);
+    SAME(reclaim_horizon_us);
+    SAME(idle_after_us);
+    SAME_STR(unknown_tenant);
+    SAME_RATIO(lend);
+    SAME(freeze_wanted);
+    SAME(cooldown_us);
+    return NULL;
+}
+
+static const char *class_differs(const ration_class_rule *a, const ration_class_rule *b)
+{
+    SAME_STR(name);
+    SAME_RATIO(reserved);
+    return NULL;
+}
+
+static const char *adaptive_differs(const ration_adaptive_rule *a, const ration_adaptive_rule *b)
+{
+    SAME(initial_limit);
+    SAME(min_limit);
+    SAME(max_limit);
+    SAME(lease_ttl_us);
+    SAME_RATIO(decrease_factor);
+    SAME(increase_step);
+    SAME(window_us);
+    SAME(cooldown_us);
+    SAME_EACH(classes, class_count, class_differs);
+    SAME(recovery_fast);
+    SAME(pause_on_retry_after);
+    SAME(lend_horizon_us);
+    SAME(lend_idle_us);
+    return NULL;
+}
+
 static const char *limit_differs(const ration_limit_rule *a, const ration_limit_rule *b)
 {
     SAME_STR(name);
@@ -80,7 +130,11 @@ static const char *limit_differs(const ration_limit_rule *a, const ration_limit_
 
     const char *told = window_differs(&a->window, &b->window);
 
-    return told != NULL ? told : sync_differs(&a->sync, &b->sync);
+    if (told == NULL)
+        told = sync_differs(&a->sync, &b->sync);
+    if (told == NULL)
+        told = share_differs(&a->share, &b->share);
+    return told != NULL ? told : adaptive_differs(&a->adaptive, &b->adaptive);
 }
 
 static const char *defaults_differ(const ration_defaults *a, const ration_defaults *b)
@@ -113,6 +167,30 @@ static const char *errors_differ(const ration_error_rule *a, const ration_error_
     SAME(max_penalty_us);
     SAME(penalize);
     SAME_EACH(transient, transient_count, status_differs);
+    SAME_EACH(throttled, throttled_count, status_differs);
+    SAME_EACH(failure, failure_count, status_differs);
+    return NULL;
+}
+
+static const char *breaker_differs(const ration_breaker_rule *a, const ration_breaker_rule *b)
+{
+    SAME(strategy);
+    SAME(threshold);
+    SAME_RATIO(ratio);
+    SAME(size);
+    SAME(duration_us);
+    SAME(minimum_calls);
+    SAME(recovery);
+    SAME(probes);
+    SAME_STR(check_method);
+    SAME_STR(check_path);
+    SAME_EACH(check_expect, check_expect_count, status_differs);
+    SAME(backoff_initial_us);
+    SAME_RATIO(backoff_multiplier);
+    SAME(backoff_max_us);
+    SAME(idle_interval_us);
+    SAME(idle_failures);
+    SAME_LIST(scope, scope_count);
     return NULL;
 }
 
@@ -124,6 +202,8 @@ static const char *provider_differs(const ration_provider_rule *a, const ration_
 
     const char *told = errors_differ(&a->errors, &b->errors);
 
+    if (told == NULL)
+        told = breaker_differs(&a->breaker, &b->breaker);
     return told != NULL ? told : defaults_differ(&a->defaults, &b->defaults);
 }
 
@@ -133,8 +213,7 @@ static const char *account_differs(const ration_account_rule *a, const ration_ac
     SAME_STR(provider);
     SAME_STR(target);
     SAME_STR(credential_key);
-    SAME(share.num);
-    SAME(share.den);
+    SAME_RATIO(share);
     SAME_EACH(limits, limit_count, limit_differs);
     return NULL;
 }
@@ -157,8 +236,7 @@ static const char *zone_differs(const ration_zone_data *a, const ration_zone_dat
 const char *rules_differ(const ration_rules *a, const ration_rules *b)
 {
     SAME_STR(instance);
-    SAME(retry_reserve.num);
-    SAME(retry_reserve.den);
+    SAME_RATIO(retry_reserve);
     SAME(queue_order);
     SAME(max_waiters);
     SAME(max_waiters_per_tenant);
