@@ -227,6 +227,19 @@ void rn_output_int(rn_output *out, const char *name, int64_t value)
     output_number(out, name, value, rn_builder_int);
 }
 
+void rn_output_nano(rn_output *out, const char *name, int64_t whole, int64_t rest)
+{
+    char point[] = ".000000000";
+    size_t size = sizeof point - 1;
+
+    rn_output_int(out, name, whole);
+    for (size_t i = size - 1; i > 0; i--, rest /= 10)
+        point[i] = (char)('0' + rest % 10);
+    while (point[size - 1] == '0')
+        size--;
+    output_bytes(out, point, size > 1 ? size : 0);
+}
+
 void rn_output_micro(rn_output *out, const char *name, int64_t micro)
 {
     output_number(out, name, micro, rn_builder_micro);

@@ -39,6 +39,8 @@ void rn_output_null(rn_output *out, const char *name);
 void rn_output_int(rn_output *out, const char *name, int64_t value);
 void rn_output_micro(rn_output *out, const char *name, int64_t micro); /* micro-units as units: 48.5 */
 void rn_output_ms(rn_output *out, const char *name, int64_t us);       /* microseconds as milliseconds: 333.334 */
+/* A whole number and thousand-millionths of one, both at least 0: 4500.000000001 */
+void rn_output_nano(rn_output *out, const char *name, int64_t whole, int64_t rest);
 /* A member whose name is not ours, its value to follow as an element. */
 void rn_output_key(rn_output *out, ration_text name);
 

@@ -230,7 +230,7 @@ static bool take_truth(reading *g, const rn_json_value *value, bool *into)
     return true;
 }
 
-static bool take_retry(reading *g, const rn_json_value *value, void *into)
+static bool take_flag(reading *g, const rn_json_value *value, void *into)
 {
     return take_truth(g, value, into);
 }
@@ -433,8 +433,9 @@ static const member members[] = {
     {"path", ASKS, 0, take_text, INTO(request.path)},
     {"endpoint", ASKS, 0, take_text, INTO(request.endpoint)},
     {"vars", ASKS, 0, take_vars, INTO(request)},
-    {"retry", ASKS, 0, take_retry, INTO(request.retry)},
+    {"retry", ASKS, 0, take_flag, INTO(request.retry)},
     {"auth", ASKS, 0, take_auth, INTO(request.auth)},
+    {"health", ASKS, 0, take_flag, INTO(request.health)},
     {"mode", CHECK, 0, take_mode, INTO(check)},
     {"status", OBSERVE, 0, take_status, INTO(response.status)},
     {"headers", OBSERVE, 0, take_headers, INTO(response)},

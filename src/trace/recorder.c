@@ -228,9 +228,11 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_CANCEL:
         rn_trace_write_op(out, call->at, "cancel", id_of(recorder, call->serial));
         break;
+    case RATION_OP_HEALTH:
+        rn_trace_write_health(out, call->at, call->account, call->ok);
+        break;
     case RATION_OP_ADVANCE:
     case RATION_OP_REPORT:
-    case RATION_OP_HEALTH:
         rn_trace_write_op(out, call->at, "advance", none);
         break;
     }
@@ -270,6 +272,11 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
         [RATION_OP_CANCEL] = {"cancel", "cancelled"},
     };
 
+    if (call->op == RATION_OP_HEALTH) {
+        rn_trace_write_health_answer(&recorder->out, call->at, call->account, call->ok,
+                                     err == RATION_OK ? "noted" : "unknown");
+        return;
+    }
     rn_trace_write_answer(&recorder->out, call->at, words[call->op].op, id_of(recorder, call->serial),
                           err == RATION_OK ? words[call->op].done : "unknown");
 }
@@ -328,7 +335,7 @@ int rn_recorder_new(const rn_recorder_options *options, rn_recorder **out)
         return RATION_ERR_NOMEM;
     recorder->mem = mem;
     recorder->sink = (ration_sink){recorder, sink_call, sink_answer, sink_event};
-    recorder->names = (rn_trace_names){recorder, name_lease};
+    recorder->names = (rn_trace_names){.ctx = recorder, .name = name_lease};
     recorder->write = options->write;
     recorder->failed = options->failed;
     recorder->ctx = options->ctx;

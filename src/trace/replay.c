@@ -56,6 +56,14 @@ static ration_text name_lease(void *ctx, ration_lease lease)
     return id != NULL ? rn_trace_id_text(id) : (ration_text){NULL, 0};
 }
 
+static ration_text name_serial(void *ctx, uint64_t serial)
+{
+    const rn_replay *const replay = ctx;
+    const rn_trace_id *const id = rn_ids_find_serial(&replay->ids, serial);
+
+    return id != NULL ? rn_trace_id_text(id) : (ration_text){NULL, 0};
+}
+
 int rn_replay_new(const rn_replay_options *options, rn_replay **out)
 {
     const ration_allocator *const mem = options->allocator != NULL ? options->allocator : rn_mem_default();
@@ -66,7 +74,7 @@ int rn_replay_new(const rn_replay_options *options, rn_replay **out)
     replay->options = *options;
     replay->mem = mem;
     replay->rules = options->rules;
-    replay->names = (rn_trace_names){replay, name_lease};
+    replay->names = (rn_trace_names){.ctx = replay, .name = name_lease, .serial = name_serial};
     rn_trace_reader_init(&replay->reader, mem);
     rn_output_init(&replay->line, mem, RN_TRACE_LINE_MAX + 1);
     rn_output_init(&replay->out, mem, SIZE_MAX / 2);
@@ -227,7 +235,7 @@ static int replay_acquire(rn_replay *replay, const rn_trace_line *line)
     }
     rn_trace_write_decision(&replay->out, line->at, rn_trace_op_name(line->op), line->id, &decision, &replay->names);
     if (decision.result != RATION_REFUSED)
-        return rn_ids_add(&replay->ids, id, decision.lease);
+        return rn_ids_add(&replay->ids, id, decision.lease, decision.serial);
     rn_ids_drop(&replay->ids, id);
     return RATION_OK;
 }

@@ -119,6 +119,21 @@ void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ratio
     line_close(out);
 }
 
+static void health_open(rn_output *out, ration_time at, ration_text account, bool ok)
+{
+    line_open(out, at);
+    rn_output_str(out, "op", "health");
+    rn_output_text(out, "account", account);
+    rn_output_bool(out, "ok", ok);
+}
+
+void rn_trace_write_health_answer(rn_output *out, ration_time at, ration_text account, bool ok, const char *result)
+{
+    health_open(out, at, account, ok);
+    rn_output_str(out, "result", result);
+    line_close(out);
+}
+
 static void event_open(rn_output *out, ration_text id, const ration_event *event, const char *name)
 {
     line_open(out, event->at);
@@ -165,13 +180,86 @@ static void write_quota(rn_output *out, const ration_counter_report *counter)
     }
 }
 
+static void write_refusals(rn_output *out, const uint64_t *refused)
+{
+    rn_output_open(out, "refused", '{');
+    for (size_t i = RATION_REASON_NONE + 1; i < RATION_REASON_COUNT; i++) {
+        if (refused[i] > 0)
+            rn_output_int(out, ration_reason_name((ration_reason)i), (int64_t)refused[i]);
+    }
+    rn_output_close(out, '}');
+}
+
+static void write_tenant(rn_output *out, const ration_tenant_report *tenant)
+{
+    rn_output_key(out, tenant->name);
+    rn_output_open(out, NULL, '{');
+    rn_output_micro(out, "guarantee", tenant->guarantee);
+    rn_output_micro(out, "held", tenant->held);
+    rn_output_micro(out, "own", tenant->own);
+    rn_output_micro(out, "lent", tenant->lent);
+    rn_output_micro(out, "borrowed", tenant->borrowed);
+    rn_output_micro(out, "want", tenant->want);
+    rn_output_bool(out, "idle", tenant->idle);
+    rn_output_micro(out, "target", tenant->target);
+    rn_output_nano(out, "deficitUnitMs", tenant->deficit_unit_ms, tenant->deficit_rest);
+    rn_output_int(out, "reclaims", (int64_t)tenant->reclaims);
+    rn_output_ms(out, "worstReclaimMs", tenant->worst_reclaim_us);
+    rn_output_int(out, "granted", (int64_t)tenant->granted);
+    write_refusals(out, tenant->refused);
+    rn_output_close(out, '}');
+}
+
+/* The id of a request of which a report has the number alone. */
+static void write_serial(rn_output *out, const rn_trace_names *names, uint64_t serial)
+{
+    char name[24];
+    rn_builder b;
+
+    if (names != NULL && names->serial != NULL) {
+        optional_text(out, NULL, names->serial(names->ctx, serial));
+        return;
+    }
+    rn_builder_init(&b, name, sizeof name);
+    rn_builder_char(&b, 'r');
+    rn_builder_int(&b, (int64_t)serial);
+    rn_output_text(out, NULL, (ration_text){name, b.used});
+}
+
+static void write_share(rn_output *out, const ration_counter_report *counter, const rn_trace_names *names)
+{
+    rn_output_open(out, "tenants", '{');
+    for (size_t i = 0; i < counter->tenant_count; i++)
+        write_tenant(out, &counter->tenants[i]);
+    rn_output_close(out, '}');
+    rn_output_open(out, "overrunLeases", '[');
+    for (size_t i = 0; i < counter->overrun_count; i++)
+        write_serial(out, names, counter->overrun[i]);
+    rn_output_close(out, ']');
+    if (counter->draining > 0)
+        rn_output_micro(out, "draining", counter->draining);
+}
+
+static void write_adaptive(rn_output *out, const ration_counter_report *counter)
+{
+    rn_output_micro(out, "current", counter->current);
+    rn_output_micro(out, "held", counter->held);
+    rn_output_open(out, "classes", '{');
+    for (size_t i = 0; i < counter->class_count; i++) {
+        rn_output_key(out, counter->classes[i].name);
+        rn_output_open(out, NULL, '{');
+        rn_output_micro(out, "reserved", counter->classes[i].reserved);
+        rn_output_micro(out, "held", counter->classes[i].held);
+        rn_output_close(out, '}');
+    }
+    rn_output_close(out, '}');
+}
+
 static const char *kind_name(ration_kind kind)
 {
     static const char *const names[RATION_KIND_COUNT] = {
-        [RATION_KIND_NONE] = "",
-        [RATION_KIND_RATE] = "rate",
-        [RATION_KIND_CONCURRENCY] = "concurrency",
-        [RATION_KIND_QUOTA] = "quota",
+        [RATION_KIND_NONE] = "",       [RATION_KIND_RATE] = "rate",   [RATION_KIND_CONCURRENCY] = "concurrency",
+        [RATION_KIND_QUOTA] = "quota", [RATION_KIND_SHARE] = "share", [RATION_KIND_ADAPTIVE] = "adaptive",
     };
 
     return names[kind];
@@ -199,7 +287,11 @@ static void report_counter(void *ctx, const ration_counter_report *counter)
         write_quota(out, counter);
         break;
     case RATION_KIND_SHARE:
+        write_share(out, counter, report->names);
+        break;
     case RATION_KIND_ADAPTIVE:
+        write_adaptive(out, counter);
+        break;
     case RATION_KIND_NONE:
     case RATION_KIND_COUNT:
         break;
@@ -218,6 +310,52 @@ static void report_penalty(void *ctx, const ration_penalty_report *penalty)
     optional_str(out, "limit", penalty->limit);
     rn_output_ms(out, "until", penalty->until.us);
     rn_output_int(out, "events", penalty->events);
+    rn_output_close(out, '}');
+}
+
+static void report_breaker(void *ctx, const ration_breaker_report *breaker)
+{
+    rn_output *const out = ((const rn_trace_report *)ctx)->out;
+
+    rn_output_open(out, NULL, '{');
+    rn_output_text(out, "breaker", breaker->key);
+    rn_output_str(out, "state", ration_breaker_state_name(breaker->state));
+    rn_output_int(out, "generation", (int64_t)breaker->generation);
+    optional_instant(out, "retryAt", breaker->retry_at);
+    rn_output_close(out, '}');
+}
+
+static void write_fairness(rn_output *out, const ration_tenant_report *tenant)
+{
+    rn_output_open(out, NULL, '{');
+    rn_output_micro(out, "costShare", tenant->cost_share);
+    rn_output_micro(out, "requestShare", tenant->request_share);
+    rn_output_micro(out, "configuredShare", tenant->configured_share);
+    rn_output_micro(out, "costSkew", tenant->cost_skew);
+    rn_output_micro(out, "requestSkew", tenant->request_skew);
+    rn_output_close(out, '}');
+}
+
+static void report_share(void *ctx, const ration_share_report *share)
+{
+    const rn_trace_report *const report = ctx;
+    rn_output *const out = report->out;
+
+    rn_output_open(out, NULL, '{');
+    rn_output_str(out, "limit", share->limit);
+    rn_output_text(out, "key", share->key);
+    rn_output_open(out, "tenants", '{');
+    for (size_t i = 0; i < share->tenant_count; i++) {
+        rn_output_key(out, share->tenants[i].name);
+        if (report->kind == RATION_REPORT_ALLOCATION) {
+            rn_output_micro(out, NULL, share->tenants[i].target);
+        } else {
+            write_fairness(out, &share->tenants[i]);
+        }
+    }
+    rn_output_close(out, '}');
+    if (report->kind == RATION_REPORT_FAIRNESS)
+        rn_output_bool(out, "unitsDisagree", share->units_disagree);
     rn_output_close(out, '}');
 }
 
@@ -248,7 +386,15 @@ void rn_trace_report_init(rn_trace_report *report, rn_output *out, ration_report
         .out = out,
         .kind = kind,
         .names = names,
-        .reporter = {report, report_counter, report_penalty, report_lease},
+        .reporter =
+            {
+                .ctx = report,
+                .counter = report_counter,
+                .penalty = report_penalty,
+                .lease = report_lease,
+                .breaker = report_breaker,
+                .share = report_share,
+            },
     };
 }
 
@@ -256,9 +402,9 @@ void rn_trace_report_begin(rn_trace_report *report, rn_output *out, ration_time 
                            const rn_trace_names *names)
 {
     static const char *const ops[] = {
-        [RATION_REPORT_STATS] = "stats",
-        [RATION_REPORT_LIMITS] = "limits",
-        [RATION_REPORT_LEASES] = "leases",
+        [RATION_REPORT_STATS] = "stats",           [RATION_REPORT_LIMITS] = "limits",
+        [RATION_REPORT_LEASES] = "leases",         [RATION_REPORT_FAIRNESS] = "fairness",
+        [RATION_REPORT_ALLOCATION] = "allocation",
     };
 
     rn_trace_report_init(report, out, kind, names);
@@ -321,6 +467,8 @@ static void write_asked(rn_output *out, const ration_request *request)
         rn_output_bool(out, "retry", true);
     if (request->auth != RATION_AUTH_UNSET)
         rn_output_bool(out, "auth", request->auth == RATION_AUTH_YES);
+    if (request->health)
+        rn_output_bool(out, "health", true);
 }
 
 void rn_trace_write_acquire(rn_output *out, ration_time at, ration_text id, const ration_request *request)
@@ -406,6 +554,12 @@ void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, cons
 void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id)
 {
     op_open(out, at, op, id);
+    line_close(out);
+}
+
+void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok)
+{
+    health_open(out, at, account, ok);
     line_close(out);
 }
 

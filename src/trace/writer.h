@@ -14,12 +14,14 @@
  */
 
 /*
- * Leases have numbers, traces have ids. `name` gives the id of a lease, an absent text for one that it does not
- * know.
+ * Leases have numbers, traces have ids. `name` gives the id of a lease, `serial` that of a request by its number; an
+ * absent text for one that they do not know. Without `serial`, and where there are no names at all, a report calls a
+ * request as a recording does: r and its number.
  */
 typedef struct rn_trace_names {
     void *ctx;
     ration_text (*name)(void *ctx, ration_lease lease);
+    ration_text (*serial)(void *ctx, uint64_t serial);
 } rn_trace_names;
 
 /* Out: what an engine answered. */
@@ -27,7 +29,10 @@ void rn_trace_write_decision(rn_output *out, ration_time at, const char *op, rat
                              const ration_decision *decision, const rn_trace_names *names);
 /* "released", "unknown" ... as the answer to `op`. */
 void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ration_text id, const char *result);
-/* Granted, refused, lost; nothing for an event that has no line (a penalty). */
+/* "noted" or "unknown": the answer to what a health check came to. */
+void rn_trace_write_health_answer(rn_output *out, ration_time at, ration_text account, bool ok, const char *result);
+/* Granted, refused, lost; nothing for an event that has no line: what follows from the calls for limits, penalties and
+ * breakers, and that a health check is due. */
 void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *event, const rn_trace_names *names);
 
 /* Out: a report. Give `reporter` to the engine between begin and end. `more` (NULL: none) writes what a counter's row
@@ -64,6 +69,7 @@ void rn_trace_write_observe(rn_output *out, ration_time at, ration_text id, cons
 void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, const ration_completion *completion);
 /* renew, cancel; without an id: advance. */
 void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id);
+void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok);
 /* `json`: the config as an object, from rn_config_json. */
 void rn_trace_write_config(rn_output *out, ration_time started_at, ration_text json);
 

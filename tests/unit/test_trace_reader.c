@@ -44,7 +44,7 @@ static void acquire_takes_all_its_members(void **state)
     read_good("{\"at\":10.25,\"op\":\"acquire\",\"id\":\"a1\",\"provider\":\"p\",\"account\":\"acc\",\"target\":\"t\","
               "\"credential\":\"0123\",\"tenant\":\"a\",\"class\":\"c\",\"cost\":48.5,\"hold\":50,\"wait\":2000.001,"
               "\"ttl\":30000,\"priority\":\"high\",\"method\":\"GET\",\"path\":\"/a\\u002fb\",\"endpoint\":\"/{x}\","
-              "\"vars\":{\"org\":\"7\",\"net\":\"\"},\"retry\":true,\"auth\":false}");
+              "\"vars\":{\"org\":\"7\",\"net\":\"\"},\"retry\":true,\"auth\":false,\"health\":true}");
     CHECK_EQ(line.op, RN_TRACE_ACQUIRE);
     CHECK_EQ(line.number, 1);
     CHECK_EQ(line.at.us, 10250);
@@ -68,6 +68,7 @@ static void acquire_takes_all_its_members(void **state)
     CHECK_TEXT(line.request.vars[0].value, "7");
     CHECK_TEXT(line.request.vars[1].value, "");
     CHECK(line.request.retry);
+    CHECK(line.request.health);
     CHECK_EQ(line.request.auth, RATION_AUTH_NO);
 }
 
@@ -85,6 +86,7 @@ static void acquire_leaves_out_what_is_not_given(void **state)
     CHECK_EQ(line.request.auth, RATION_AUTH_UNSET);
     CHECK_EQ(line.request.var_count, 0);
     CHECK(!line.request.retry);
+    CHECK(!line.request.health);
 
     read_good("{\"id\":\"a1\",\"op\":\"acquire\",\"at\":0,\"hold\":null}");
     CHECK_EQ(line.request.hold_us, RATION_FOREVER_US);
@@ -122,6 +124,7 @@ static void the_other_operations(void **state)
         {"{\"at\":1,\"op\":\"stats\"}", RN_TRACE_STATS},
         {"{\"at\":1,\"op\":\"limits\"}", RN_TRACE_LIMITS},
         {"{\"at\":1,\"op\":\"leases\"}\r", RN_TRACE_LEASES},
+        {"{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":true,\"result\":\"noted\"}", RN_TRACE_OUTPUT},
         {"", RN_TRACE_BLANK},
         {" \t\r", RN_TRACE_BLANK},
         {"{\"at\":1,\"op\":\"stats\",\"result\":{\"limits\":[]}}", RN_TRACE_OUTPUT},
@@ -183,6 +186,11 @@ static const struct {
     {"no id", "{\"at\":1,\"op\":\"cancel\"}", 1, "cancel without \"id\""},
     {"no time", "{\"op\":\"stats\"}", 1, "stats without \"at\""},
     {"an empty id", "{\"at\":1,\"op\":\"renew\",\"id\":\"\"}", 27, "an empty id"},
+
+    {"a health check that is a number", "{\"at\":1,\"op\":\"acquire\",\"id\":\"a\",\"health\":1}", 42,
+     "a number where true or false should be"},
+    {"a health check of no request", "{\"at\":1,\"op\":\"release\",\"id\":\"a\",\"health\":true}", 33,
+     "release has no member \"health\""},
 
     {"a time in quotes", "{\"at\":\"1\",\"op\":\"stats\"}", 7, "a text where a number should be"},
     {"a time that is null", "{\"at\":null,\"op\":\"stats\"}", 7, "null where a number should be"},

@@ -164,6 +164,32 @@ static void handles_that_are_not_held_are_unknown(void **state)
     rn_recorder_free(recorder);
 }
 
+static void health_is_told_by_its_account(void **state)
+{
+    rn_recorder *const recorder = recorder_of();
+    const ration_call known = {.op = RATION_OP_HEALTH, .at = {1000}, .account = TEXT("acc"), .ok = true};
+    const ration_call unknown = {.op = RATION_OP_HEALTH, .at = {1000}};
+    const ration_call failed = {.op = RATION_OP_HEALTH, .at = {2000}, .account = TEXT("acc")};
+    const ration_request request = {.health = true, .cost = RATION_UNSET, .hold_us = RATION_UNSET, .ttl_us = -1};
+    const ration_call submit = {.op = RATION_OP_SUBMIT, .at = {2000}, .serial = 1, .request = &request};
+    const ration_decision granted = {.result = RATION_GRANTED, .serial = 1, .lease = {1, 1}};
+
+    (void)state;
+    wrote(recorder, HEAD);
+    call_of(recorder, &known, RATION_OK, NULL);
+    call_of(recorder, &unknown, RATION_ERR_UNKNOWN, NULL);
+    call_of(recorder, &failed, RATION_ERR_NOMEM, NULL);
+    call_of(recorder, &submit, RATION_OK, &granted);
+    wrote(recorder, "{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":true}\n"
+                    "{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":true,\"result\":\"noted\"}\n"
+                    "{\"at\":1,\"op\":\"health\",\"account\":\"\",\"ok\":false}\n"
+                    "{\"at\":1,\"op\":\"health\",\"account\":\"\",\"ok\":false,\"result\":\"unknown\"}\n"
+                    "{\"at\":2,\"op\":\"advance\"}\n"
+                    "{\"at\":2,\"op\":\"acquire\",\"id\":\"r1\",\"wait\":0,\"health\":true}\n"
+                    "{\"at\":2,\"op\":\"acquire\",\"id\":\"r1\",\"result\":\"granted\"}\n");
+    rn_recorder_free(recorder);
+}
+
 static void failed_calls_and_reports_only_advance(void **state)
 {
     rn_recorder *const recorder = recorder_of();
@@ -299,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(calls_stand_before_answers_before_events, fresh, done),
         cmocka_unit_test_setup_teardown(handles_that_are_not_held_are_unknown, fresh, done),
+        cmocka_unit_test_setup_teardown(health_is_told_by_its_account, fresh, done),
         cmocka_unit_test_setup_teardown(failed_calls_and_reports_only_advance, fresh, done),
         cmocka_unit_test_setup_teardown(only_headers_that_matter_and_no_secret, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_is_written_at_the_end, fresh, done),
