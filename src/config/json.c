@@ -16,7 +16,7 @@
 
 typedef struct json_reader {
     rn_source *source;
-    rn_tree *tree;
+    rn_nodes *tree;
     rn_faults *faults;
     ration_text text; /* valid UTF-8 */
     size_t at;
@@ -208,13 +208,13 @@ static int json_bare(json_reader *r, rn_node *node)
 
 static int json_scalar(json_reader *r)
 {
-    rn_node *node = rn_tree_node(r->tree, RN_NODE_SCALAR, json_mark(r));
+    rn_node *node = rn_nodes_new(r->tree, RN_NODE_SCALAR, json_mark(r));
 
     if (node == NULL)
         return RATION_ERR_NOMEM;
     node->quoted = json_peek(r) == '"';
     node->span.begin = r->at;
-    if (!node->quoted && rn_tree_wants_key(r->tree))
+    if (!node->quoted && rn_nodes_wants_key(r->tree))
         return RATION_ERR_SYNTAX;
 
     int err = node->quoted ? json_string(r, &node->text) : json_bare(r, node);
@@ -222,18 +222,18 @@ static int json_scalar(json_reader *r)
     if (err != RATION_OK)
         return err;
     node->span.end = r->at;
-    err = rn_tree_put(r->tree, node);
+    err = rn_nodes_put(r->tree, node);
     return err == RATION_OK ? RATION_OK : rn_parse_refused(r->faults, err, node->at);
 }
 
 static int json_open(json_reader *r, rn_node_kind kind)
 {
-    rn_node *node = rn_tree_node(r->tree, kind, json_mark(r));
+    rn_node *node = rn_nodes_new(r->tree, kind, json_mark(r));
 
     if (node == NULL)
         return RATION_ERR_NOMEM;
 
-    const int err = rn_tree_open(r->tree, node);
+    const int err = rn_nodes_open(r->tree, node);
 
     r->at++;
     return err == RATION_OK || err == RATION_ERR_SYNTAX ? err : rn_parse_refused(r->faults, err, node->at);
@@ -285,13 +285,13 @@ static int json_after(json_reader *r, bool fresh, bool *more)
         }
         r->at++;
         fresh = false;
-        if (rn_tree_close(r->tree) == NULL)
+        if (rn_nodes_close(r->tree) == NULL)
             return RATION_ERR_NOMEM;
     }
     return RATION_OK;
 }
 
-int rn_parse_json(rn_source *source, rn_tree *tree, rn_faults *faults)
+int rn_parse_json(rn_source *source, rn_nodes *tree, rn_faults *faults)
 {
     json_reader r = {.source = source,
                      .tree = tree,
@@ -308,7 +308,7 @@ int rn_parse_json(rn_source *source, rn_tree *tree, rn_faults *faults)
     while (more && err == RATION_OK) {
         bool began = false;
 
-        if (rn_tree_wants_key(tree))
+        if (rn_nodes_wants_key(tree))
             err = json_key(&r);
         if (err == RATION_OK)
             err = json_value(&r, &began);

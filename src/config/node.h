@@ -68,7 +68,7 @@ struct rn_node {
 };
 
 /* Builds a tree from the events of a parser. */
-typedef struct rn_tree {
+typedef struct rn_nodes {
     rn_arena *arena;
     rn_node *root;
     const rn_node *last;               /* the scalar that came last */
@@ -76,22 +76,22 @@ typedef struct rn_tree {
     const rn_node *keys[RN_DEPTH_MAX]; /* of each open map: the key whose value comes next */
     size_t depth;
     size_t weight;
-} rn_tree;
+} rn_nodes;
 
-void rn_tree_init(rn_tree *tree, rn_arena *arena);
+void rn_nodes_init(rn_nodes *tree, rn_arena *arena);
 /* A fresh node that is in no tree yet. NULL: no memory. */
-rn_node *rn_tree_node(rn_tree *tree, rn_node_kind kind, rn_mark at);
+rn_node *rn_nodes_new(rn_nodes *tree, rn_node_kind kind, rn_mark at);
 /*
  * Put a whole node (a scalar, an alias) in its place, or begin a list or a map. RATION_ERR_NOMEM; RATION_ERR_RANGE: too
  * deep or too many nodes; RATION_ERR_SYNTAX: a list or a map where a key should be.
  */
-int rn_tree_put(rn_tree *tree, rn_node *node);
-int rn_tree_open(rn_tree *tree, rn_node *node);
+int rn_nodes_put(rn_nodes *tree, rn_node *node);
+int rn_nodes_open(rn_nodes *tree, rn_node *node);
 /* Ends the innermost list or map; NULL if none is open. */
-rn_node *rn_tree_close(rn_tree *tree);
+rn_node *rn_nodes_close(rn_nodes *tree);
 
 /* True if the next node will be the key of a map. */
-bool rn_tree_wants_key(const rn_tree *tree);
+bool rn_nodes_wants_key(const rn_nodes *tree);
 
 int rn_node_append(rn_arena *arena, rn_node *node, const rn_node *key, const rn_node *value);
 /* The value of a map's key; NULL: none, or `node` is no map. Of a key that stands twice, the first. */

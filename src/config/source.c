@@ -57,7 +57,7 @@ static bool is_hidden(const rn_source *source, size_t at)
  * A text that breaks off: all is hidden behind a secret key whose value had not come, and behind the last scalar if it
  * is secret, for what follows may belong to it. What was open is closed, so that the tree can be walked.
  */
-static int rest_hide(rn_source *source, rn_tree *tree)
+static int rest_hide(rn_source *source, rn_nodes *tree)
 {
     int err = RATION_OK;
 
@@ -68,7 +68,7 @@ static int rest_hide(rn_source *source, rn_tree *tree)
             err = rn_source_hide(source, tree->arena, (rn_span){key->span.end, source->text.size});
     }
     while (tree->depth > 0 && err == RATION_OK) {
-        if (rn_tree_close(tree) == NULL)
+        if (rn_nodes_close(tree) == NULL)
             err = RATION_ERR_NOMEM;
     }
     if (err == RATION_OK && tree->root != NULL)
@@ -78,15 +78,15 @@ static int rest_hide(rn_source *source, rn_tree *tree)
     return err;
 }
 
-static int source_parse(rn_source *source, rn_tree *tree, rn_arena *arena, rn_faults *faults)
+static int source_parse(rn_source *source, rn_nodes *tree, rn_arena *arena, rn_faults *faults)
 {
     int err = RATION_ERR_SYNTAX;
 
-    rn_tree_init(tree, arena);
+    rn_nodes_init(tree, arena);
     if (rn_text_is_utf8(source->text))
         err = rn_parse_json(source, tree, faults);
     if (err == RATION_ERR_SYNTAX) {
-        rn_tree_init(tree, arena);
+        rn_nodes_init(tree, arena);
         err = rn_parse_yaml(source, tree, faults);
     }
     return err;
@@ -96,7 +96,7 @@ int rn_parse_source(rn_source *source, rn_arena *arena, rn_faults *faults, const
 {
     static const char bom[] = "\xEF\xBB\xBF";
     const rn_mark whole = {source, source->first_line, 1};
-    rn_tree tree;
+    rn_nodes tree;
 
     *out = NULL;
     if (source->text.size >= 3 && memcmp(source->text.data, bom, 3) == 0)

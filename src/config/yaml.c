@@ -37,7 +37,7 @@ typedef struct yaml_reader {
     yaml_parser_t parser;
     rn_source *source;
     ration_text shown; /* what libyaml reads */
-    rn_tree *tree;
+    rn_nodes *tree;
     rn_faults *faults;
     anchor *anchors;
     size_t anchor_count;
@@ -151,17 +151,17 @@ static int reader_alias(yaml_reader *r, const yaml_event_t *event)
         return reader_fault(r, at, "an alias of an anchor that is not there", "an anchor stands before its aliases");
     if (a->node == NULL)
         return reader_fault(r, at, "an alias inside of what it stands for", NULL);
-    if (rn_tree_wants_key(r->tree))
+    if (rn_nodes_wants_key(r->tree))
         return reader_fault(r, at, "an alias cannot be a key", NULL);
 
-    const int err = rn_tree_put(r->tree, a->node);
+    const int err = rn_nodes_put(r->tree, a->node);
 
     return err == RATION_OK ? RATION_OK : rn_parse_refused(r->faults, err, at);
 }
 
-static bool is_merge(const rn_tree *tree, const yaml_event_t *event)
+static bool is_merge(const rn_nodes *tree, const yaml_event_t *event)
 {
-    return rn_tree_wants_key(tree) && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+    return rn_nodes_wants_key(tree) && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            event->data.scalar.length == 2 && memcmp(event->data.scalar.value, "<<", 2) == 0;
 }
 
@@ -225,7 +225,7 @@ static int reader_scalar(yaml_reader *r, const yaml_event_t *event)
     if (err != RATION_OK)
         return err;
 
-    rn_node *node = rn_tree_node(r->tree, RN_NODE_SCALAR, at);
+    rn_node *node = rn_nodes_new(r->tree, RN_NODE_SCALAR, at);
     if (node == NULL || node_text(r, event, node) != RATION_OK)
         return RATION_ERR_NOMEM;
     node->quoted = is_text || event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
@@ -233,7 +233,7 @@ static int reader_scalar(yaml_reader *r, const yaml_event_t *event)
     node->span.end = reader_offset(r, event->end_mark.index);
     if (named != NULL)
         named->node = node;
-    err = rn_tree_put(r->tree, node);
+    err = rn_nodes_put(r->tree, node);
     return err == RATION_OK ? RATION_OK : rn_parse_refused(r->faults, err, at);
 }
 
@@ -251,10 +251,10 @@ static int reader_open(yaml_reader *r, rn_node_kind kind, yaml_mark_t mark, cons
     if (err != RATION_OK)
         return err;
 
-    rn_node *node = rn_tree_node(r->tree, kind, at);
+    rn_node *node = rn_nodes_new(r->tree, kind, at);
     if (node == NULL)
         return RATION_ERR_NOMEM;
-    err = rn_tree_open(r->tree, node);
+    err = rn_nodes_open(r->tree, node);
     if (err != RATION_OK)
         return rn_parse_refused(r->faults, err, at);
     r->naming[r->tree->depth - 1] = named;
@@ -263,7 +263,7 @@ static int reader_open(yaml_reader *r, rn_node_kind kind, yaml_mark_t mark, cons
 
 static int reader_close(yaml_reader *r)
 {
-    rn_node *node = rn_tree_close(r->tree);
+    rn_node *node = rn_nodes_close(r->tree);
 
     if (node == NULL)
         return RATION_ERR_NOMEM;
@@ -374,7 +374,7 @@ static int braces_hide(rn_arena *arena, ration_text text, ration_text *shown)
     return RATION_OK;
 }
 
-int rn_parse_yaml(rn_source *source, rn_tree *tree, rn_faults *faults)
+int rn_parse_yaml(rn_source *source, rn_nodes *tree, rn_faults *faults)
 {
     yaml_reader r = {.source = source, .tree = tree, .faults = faults};
 

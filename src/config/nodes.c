@@ -15,12 +15,12 @@
 
 #include "base/text.h"
 
-void rn_tree_init(rn_tree *tree, rn_arena *arena)
+void rn_nodes_init(rn_nodes *tree, rn_arena *arena)
 {
-    *tree = (rn_tree){.arena = arena};
+    *tree = (rn_nodes){.arena = arena};
 }
 
-rn_node *rn_tree_node(rn_tree *tree, rn_node_kind kind, rn_mark at)
+rn_node *rn_nodes_new(rn_nodes *tree, rn_node_kind kind, rn_mark at)
 {
     rn_node *node = rn_arena_zalloc(tree->arena, 1, sizeof *node);
 
@@ -32,7 +32,7 @@ rn_node *rn_tree_node(rn_tree *tree, rn_node_kind kind, rn_mark at)
     return node;
 }
 
-bool rn_tree_wants_key(const rn_tree *tree)
+bool rn_nodes_wants_key(const rn_nodes *tree)
 {
     return tree->depth > 0 && tree->open[tree->depth - 1]->kind == RN_NODE_MAP && tree->keys[tree->depth - 1] == NULL;
 }
@@ -57,7 +57,7 @@ int rn_node_append(rn_arena *arena, rn_node *node, const rn_node *key, const rn_
 }
 
 /* Link a finished node to what is open, or make it the root. */
-static int tree_link(rn_tree *tree, rn_node *node)
+static int tree_link(rn_nodes *tree, rn_node *node)
 {
     if (tree->depth == 0) {
         tree->root = node;
@@ -71,14 +71,14 @@ static int tree_link(rn_tree *tree, rn_node *node)
     return rn_node_append(tree->arena, tree->open[top], key, node);
 }
 
-int rn_tree_put(rn_tree *tree, rn_node *node)
+int rn_nodes_put(rn_nodes *tree, rn_node *node)
 {
     if (node->weight > RN_NODES_MAX - tree->weight)
         return RATION_ERR_RANGE;
     tree->weight += node->weight;
     if (node->kind == RN_NODE_SCALAR)
         tree->last = node;
-    if (!rn_tree_wants_key(tree))
+    if (!rn_nodes_wants_key(tree))
         return tree_link(tree, node);
     if (node->kind != RN_NODE_SCALAR)
         return RATION_ERR_SYNTAX;
@@ -86,9 +86,9 @@ int rn_tree_put(rn_tree *tree, rn_node *node)
     return RATION_OK;
 }
 
-int rn_tree_open(rn_tree *tree, rn_node *node)
+int rn_nodes_open(rn_nodes *tree, rn_node *node)
 {
-    if (rn_tree_wants_key(tree))
+    if (rn_nodes_wants_key(tree))
         return RATION_ERR_SYNTAX;
     if (tree->depth == RN_DEPTH_MAX || tree->weight == RN_NODES_MAX)
         return RATION_ERR_RANGE;
@@ -98,7 +98,7 @@ int rn_tree_open(rn_tree *tree, rn_node *node)
     return RATION_OK;
 }
 
-rn_node *rn_tree_close(rn_tree *tree)
+rn_node *rn_nodes_close(rn_nodes *tree)
 {
     if (tree->depth == 0)
         return NULL;
