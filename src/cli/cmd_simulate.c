@@ -86,7 +86,12 @@ static int read_external(ration_text value, simulate_options *o)
 
 static int read_ceiling(ration_text value, simulate_options *o)
 {
-    return rn_ceiling_parse(value, &o->behaviour.ceiling);
+    return rn_capacity_parse(value, &o->behaviour.ceiling);
+}
+
+static int read_retry_after(ration_text value, simulate_options *o)
+{
+    return rn_retry_parse(value, &o->behaviour.retry_us);
 }
 
 static const struct {
@@ -100,7 +105,10 @@ static const struct {
     {"--latency", read_latency, "a duration and its spread such as 50ms+-20ms, the spread at most the duration"},
     {"--errors", read_errors, "a ratio such as 1%"},
     {"--external", read_external, "a rate such as 100/h, at most 10000/s"},
-    {"--ceiling", read_ceiling, "a range and a period such as 20..40/60s"},
+    {"--ceiling", read_ceiling,
+     "a count of calls such as 30, or a range and a period such as 20..40/60s: 1 to 1000000 calls, the smaller first, "
+     "a period of at most 7d with a millisecond for each step up and down"},
+    {"--retry-after", read_retry_after, "a duration such as 2s, from 1ms to 1d, that a refusal by --ceiling tells"},
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
 
@@ -141,7 +149,11 @@ static int options_read(const rn_command *self, int argc, char **argv, simulate_
         if (status != RN_EXIT_OK)
             return status;
     }
-    return o->file != NULL ? RN_EXIT_OK : rn_usage_error(self, "which file?");
+    if (o->file == NULL)
+        return rn_usage_error(self, "which file?");
+    if (o->behaviour.retry_us > 0 && o->behaviour.ceiling.low == 0)
+        return rn_usage_error(self, "--retry-after is what a refusal by --ceiling tells, and there is no --ceiling");
+    return RN_EXIT_OK;
 }
 
 /* The index of the provider that was asked for; -1 with a message. */

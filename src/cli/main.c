@@ -36,7 +36,9 @@ static const rn_command commands[] = {
      "  --latency 50ms+-20ms  how long a call takes, evenly spread\n"
      "  --errors 1%           how many calls fail with a transient status\n"
      "  --external 100/h      another client that spends the same quotas\n"
-     "  --ceiling 20..40/60s  a hidden limit on calls in flight, drawn anew each period\n"
+     "  --ceiling 20..40/60s  a hidden limit on calls in flight that goes from 20 to 40 and back in a minute; 30: "
+     "stays\n"
+     "  --retry-after 2s      what a refusal by --ceiling tells; nothing without it\n"
      "\n"
      "GET /__ration/counts on the same port tells what it has seen. Runs until a signal.",
      rn_cmd_simulate},

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Latency, errors, another client, a moving ceiling: each a function of the seed and of a number.
+ * Latency, errors, another client: each a function of the seed and of a number.
  *
- * Latency and errors go by the ordinal of the call, the ceiling by the period that the instant lies in, the other
- * client by the count of its calls, which come evenly. Nothing is remembered, so the same calls at the same times are
- * answered alike.
+ * Latency and errors go by the ordinal of the call, the other client by the count of its calls, which come evenly.
+ * Nothing is remembered, so the same calls at the same times are answered alike.
  *
- * Units: microseconds since the start for instants, calls for the ceiling.
+ * Units: microseconds since the start for instants.
  */
 #include "simulate/behaviour.h"
 
@@ -17,8 +16,8 @@
 #include "simulate/random.h"
 
 #define LATENCY_MAX_US (INT64_C(3600) * 1000000)
-#define CEILING_MAX 1000000
-#define CEILING_PERIOD_MIN_US 1000
+#define RETRY_MIN_US 1000
+#define RETRY_MAX_US (INT64_C(86400) * 1000000)
 #define EXTERNAL_MAX_PER_SECOND 10000
 
 int rn_latency_parse(ration_text text, rn_latency *out)
@@ -49,29 +48,6 @@ int rn_latency_parse(ration_text text, rn_latency *out)
     return 0;
 }
 
-int rn_ceiling_parse(ration_text text, rn_ceiling *out)
-{
-    rn_ceiling ceiling = {0};
-    size_t dots, slash;
-
-    if (!rn_text_find(text, ration_text_of(".."), &dots) || !rn_text_find(text, ration_text_of("/"), &slash) ||
-        slash < dots + 2)
-        return RATION_ERR_SYNTAX;
-
-    int err = rn_parse_int(rn_text_slice(text, 0, dots), &ceiling.low);
-    if (err == 0)
-        err = rn_parse_int(rn_text_slice(text, dots + 2, slash), &ceiling.high);
-    if (err == 0)
-        err = rn_parse_duration(rn_text_slice(text, slash + 1, text.size), &ceiling.period_us);
-    if (err != 0)
-        return err;
-    if (ceiling.low < 1 || ceiling.high < ceiling.low || ceiling.high > CEILING_MAX ||
-        ceiling.period_us < CEILING_PERIOD_MIN_US)
-        return RATION_ERR_RANGE;
-    *out = ceiling;
-    return 0;
-}
-
 int rn_external_parse(ration_text text, ration_rate *out)
 {
     ration_rate rate;
@@ -82,6 +58,19 @@ int rn_external_parse(ration_text text, ration_rate *out)
     if (rate.units / EXTERNAL_MAX_PER_SECOND > rate.per_us)
         return RATION_ERR_RANGE;
     *out = rate;
+    return 0;
+}
+
+int rn_retry_parse(ration_text text, int64_t *out)
+{
+    int64_t retry_us;
+    const int err = rn_parse_duration(text, &retry_us);
+
+    if (err != 0)
+        return err;
+    if (retry_us < RETRY_MIN_US || retry_us > RETRY_MAX_US)
+        return RATION_ERR_RANGE;
+    *out = retry_us;
     return 0;
 }
 
@@ -115,16 +104,6 @@ bool rn_behaviour_fails(const rn_behaviour *behaviour, uint64_t ordinal, uint64_
         return false;
     *status_index = rn_random(behaviour->seed, RN_STREAM_ERROR_STATUS, ordinal) % count;
     return true;
-}
-
-int64_t rn_behaviour_ceiling(const rn_behaviour *behaviour, int64_t since_us)
-{
-    const rn_ceiling *ceiling = &behaviour->ceiling;
-
-    if (ceiling->low == 0)
-        return INT64_MAX;
-    return rn_random_between(behaviour->seed, RN_STREAM_CEILING, (uint64_t)(since_us / ceiling->period_us),
-                             ceiling->low, ceiling->high);
 }
 
 int64_t rn_behaviour_external_at(const rn_behaviour *behaviour, int64_t ordinal)

@@ -8,6 +8,8 @@
 #include <ration/rules.h>
 #include <ration/types.h>
 
+#include "simulate/capacity.h"
+
 /* What a simulated provider does besides keeping its limits: chapter 10. Everything is a function of the seed. */
 
 typedef struct rn_latency {
@@ -15,19 +17,13 @@ typedef struct rn_latency {
     int64_t spread_us; /* at most the mean; evenly between mean - spread and mean + spread */
 } rn_latency;
 
-/* A limit on calls in flight that nobody declared, and that moves. */
-typedef struct rn_ceiling {
-    int64_t low; /* calls; 0: no ceiling */
-    int64_t high;
-    int64_t period_us; /* a new one is drawn each period */
-} rn_ceiling;
-
 typedef struct rn_behaviour {
     uint64_t seed;
     rn_latency latency;
     ration_ratio errors;  /* of the calls let in; den 0: none */
     ration_rate external; /* calls of another client on the same quotas; units 0: none */
-    rn_ceiling ceiling;
+    rn_capacity ceiling;  /* low 0: none */
+    int64_t retry_us;     /* what a refusal by the ceiling says; 0: nothing */
 } rn_behaviour;
 
 /*
@@ -35,8 +31,8 @@ typedef struct rn_behaviour {
  * RATION_ERR_RANGE; `*out` is untouched on error.
  */
 int rn_latency_parse(ration_text text, rn_latency *out);   /* "50ms", "50ms±20ms", "50ms+-20ms"; at most an hour */
-int rn_ceiling_parse(ration_text text, rn_ceiling *out);   /* "20..40/60s"; 1 to 1 000 000 calls, at least 1 ms */
 int rn_external_parse(ration_text text, ration_rate *out); /* "100/h"; at most 10 000 a second */
+int rn_retry_parse(ration_text text, int64_t *out);        /* "2s"; 1 ms to a day */
 int rn_seed_parse(ration_text text, uint64_t *out);        /* a whole number, not negative */
 
 /* How long the call takes that was the `ordinal`-th to arrive. */
@@ -44,9 +40,6 @@ int64_t rn_behaviour_latency(const rn_behaviour *behaviour, uint64_t ordinal);
 
 /* Whether that call fails, and with which of `count` statuses. */
 bool rn_behaviour_fails(const rn_behaviour *behaviour, uint64_t ordinal, uint64_t count, uint64_t *status_index);
-
-/* How many calls may be in flight `since_us` after the start; INT64_MAX: no ceiling. */
-int64_t rn_behaviour_ceiling(const rn_behaviour *behaviour, int64_t since_us);
 
 /*
  * When the `ordinal`-th call of the other client comes, from 1, after the start; RATION_NEVER_US: there is no such

@@ -8,6 +8,10 @@
  * have limits of its own; `instance` and `provider` become [provider]. A limit by tenant is the user's own and
  * applies to nothing here. A shadow limit is enforced: a provider does not care what its client makes of its limits.
  *
+ * An adaptive limit is its client's guess and a breaker its client's caution: here they bind nothing. Of a share the
+ * provider knows the ceiling alone, as slots. What binds nothing stays in the table as slots without end, so that
+ * what an account replaces keeps its place.
+ *
  * The other client of `rn_enforcer_spend` must touch the quotas alone. All limits that are no quota get one more
  * dimension, a variable that only real calls carry.
  *
@@ -93,6 +97,19 @@ static int scope_rewrite(rn_arena *arena, ration_limit_rule *rule)
     return 0;
 }
 
+/* What the provider itself keeps of a limit that its client has. */
+static void kind_rewrite(ration_limit_rule *rule)
+{
+    const bool is_share = rule->kind == RATION_KIND_SHARE;
+
+    if (!is_share && rule->kind != RATION_KIND_ADAPTIVE)
+        return;
+    rule->max = is_share && rule->share.follows == NULL ? rule->share.ceiling : RATION_UNITS_MAX;
+    rule->kind = RATION_KIND_CONCURRENCY;
+    rule->share = (ration_share_rule){0};
+    rule->adaptive = (ration_adaptive_rule){0};
+}
+
 static int limits_rewrite(rn_arena *arena, const ration_limit_rule **limits, size_t count)
 {
     ration_limit_rule *copy = rn_arena_zalloc(arena, count, sizeof *copy);
@@ -102,6 +119,7 @@ static int limits_rewrite(rn_arena *arena, const ration_limit_rule **limits, siz
     for (size_t i = 0; i < count; i++) {
         copy[i] = (*limits)[i];
         copy[i].enforce = RATION_ENFORCE_ON;
+        kind_rewrite(&copy[i]);
         const int err = scope_rewrite(arena, &copy[i]);
         if (err != 0)
             return err;
@@ -140,6 +158,7 @@ static int rules_rewrite(rn_enforcer *e, const ration_rules *rules, size_t provi
 {
     e->provider = rules->providers[provider];
     e->provider.defaults.tenant = NULL;
+    e->provider.breaker = (ration_breaker_rule){0};
     e->rules = (ration_rules){
         .providers = &e->provider,
         .provider_count = 1,

@@ -10,8 +10,12 @@
  * Who presents which credential is told apart by a hash that never leaves the process; counts call them client-1,
  * client-2, …. Beyond CLIENTS_MAX credentials the rest count as one.
  *
- * Invariants: `in_flight` is the number of exchanges let in and not yet answered; an exchange is in `exchanges` from
- * its request to its answer or its client's going, whichever comes first.
+ * A call that finds the hidden ceiling reached is turned away before any declared limit is asked, so it spends nothing
+ * of theirs.
+ *
+ * Invariants: `in_flight` is the number of exchanges let in and not yet answered, and what `meter` was last told; an
+ * exchange is in `exchanges` from its request to its answer or its client's going, whichever comes first; `causes` add
+ * up to `counts.rate_limited`.
  */
 #include "simulate/provider.h"
 
@@ -64,8 +68,10 @@ struct rn_simulator {
     ration_time start;
     LIST_HEAD(, exchange) exchanges;
     rn_simulator_counts counts;
+    uint64_t causes[RATION_REASON_COUNT]; /* of refusals; at RATION_REASON_NONE: the hidden ceiling's */
     uint64_t in_flight;
     uint64_t peak_in_flight;
+    rn_capacity_meter meter;
     rn_map clients;
 
     /* The other client makes the latest call over again. */
@@ -289,6 +295,18 @@ static void respond_refused(exchange *x, rn_answer *answer)
         (x)->client->counts.what++;                                                                                    \
     } while (0)
 
+static int64_t since_start(const rn_simulator *sim, ration_time now)
+{
+    return rn_max(rn_sub(now.us, sim->start.us), 0);
+}
+
+static void in_flight_set(rn_simulator *sim, ration_time now, uint64_t count)
+{
+    sim->in_flight = count;
+    sim->peak_in_flight = count > sim->peak_in_flight ? count : sim->peak_in_flight;
+    rn_capacity_meter_set(&sim->meter, since_start(sim, now), (int64_t)count);
+}
+
 /* The call is over for the provider, whether or not anybody hears of it. */
 static void exchange_end(exchange *x)
 {
@@ -297,7 +315,7 @@ static void exchange_end(exchange *x)
     rn_timer_stop(&x->timer);
     if (x->judgement.granted) {
         rn_enforcer_release(sim->enforcer, sim_now(sim), x->judgement.lease);
-        sim->in_flight--;
+        in_flight_set(sim, sim_now(sim), sim->in_flight - 1);
     }
     LIST_REMOVE(x, next);
 }
@@ -326,6 +344,7 @@ static void exchange_answer(exchange *x)
 
     if (!x->judgement.granted) {
         COUNT(x, rate_limited);
+        sim->causes[x->judgement.reason]++;
         rn_answer_retry(&answer, x->judgement.retry_us);
         respond_refused(x, &answer);
     } else if (x->status != 200) {
@@ -370,9 +389,7 @@ static int exchange_accept(exchange *x, ration_time now, uint64_t ordinal)
     const rn_behaviour *behaviour = &x->sim->options.behaviour;
     uint64_t index;
 
-    x->sim->in_flight++;
-    if (x->sim->in_flight > x->sim->peak_in_flight)
-        x->sim->peak_in_flight = x->sim->in_flight;
+    in_flight_set(x->sim, now, x->sim->in_flight + 1);
     x->status = rn_behaviour_fails(behaviour, ordinal, transient_count, &index) ? transient[index] : 200;
     return rn_timer_set(&x->timer, rn_time_add(now, rn_behaviour_latency(behaviour, ordinal)));
 }
@@ -388,8 +405,10 @@ static int exchange_judge(exchange *x)
     COUNT(x, requests);
     external_catch_up(sim, now);
     external_learn(sim, &arrival);
-    if ((int64_t)sim->in_flight >= rn_behaviour_ceiling(&sim->options.behaviour, rn_sub(now.us, sim->start.us))) {
-        x->judgement = (rn_judgement){.retry_us = RATION_UNSET};
+    if ((int64_t)sim->in_flight >= rn_capacity_at(&sim->options.behaviour.ceiling, since_start(sim, now))) {
+        const int64_t retry_us = sim->options.behaviour.retry_us;
+
+        x->judgement = (rn_judgement){.retry_us = retry_us > 0 ? retry_us : RATION_UNSET};
     } else {
         err = rn_enforcer_ask(sim->enforcer, now, &arrival, &x->judgement);
     }
@@ -450,13 +469,45 @@ static void counts_write(rn_output *json, const rn_simulator_counts *counts)
     rn_output_int(json, "gone", (int64_t)counts->gone);
 }
 
-static void respond_counts(const rn_simulator *sim, rn_inbound *in, rn_answer *answer)
+/* Why calls were refused, the hidden ceiling first; what never happened is left out, but for the ceiling. */
+static void causes_write(rn_output *json, const rn_simulator *sim)
+{
+    rn_output_open(json, "causes", '{');
+    rn_output_int(json, "ceiling", (int64_t)sim->causes[RATION_REASON_NONE]);
+    for (int reason = RATION_REASON_NONE + 1; reason < RATION_REASON_COUNT; reason++) {
+        if (sim->causes[reason] > 0)
+            rn_output_int(json, ration_reason_name((ration_reason)reason), (int64_t)sim->causes[reason]);
+    }
+    rn_output_close(json, '}');
+}
+
+/* Calls times milliseconds, but for `now` and the times. */
+static void ceiling_write(rn_output *json, rn_simulator *sim)
+{
+    const int64_t since_us = since_start(sim, sim_now(sim));
+    const rn_capacity_meter *meter = &sim->meter;
+
+    rn_capacity_meter_set(&sim->meter, since_us, (int64_t)sim->in_flight);
+    rn_output_open(json, "ceiling", '{');
+    rn_output_int(json, "now", rn_capacity_at(meter->capacity, since_us));
+    rn_output_int(json, "watchedMs", meter->at_us / 1000);
+    rn_output_int(json, "aboveMs", meter->above_us / 1000);
+    rn_output_int(json, "callMs", meter->ceiling_us / 1000);
+    rn_output_int(json, "usedCallMs", meter->used_us / 1000);
+    rn_output_int(json, "overCallMs", meter->over_us / 1000);
+    rn_output_close(json, '}');
+}
+
+static void respond_counts(rn_simulator *sim, rn_inbound *in, rn_answer *answer)
 {
     rn_output json = json_begin();
 
     counts_write(&json, &sim->counts);
     rn_output_int(&json, "inFlight", (int64_t)sim->in_flight);
     rn_output_int(&json, "peakInFlight", (int64_t)sim->peak_in_flight);
+    causes_write(&json, sim);
+    if (sim->options.behaviour.ceiling.low > 0)
+        ceiling_write(&json, sim);
     rn_output_open(&json, "external", '{');
     rn_output_int(&json, "spent", (int64_t)sim->external_spent);
     rn_output_int(&json, "refused", (int64_t)sim->external_refused);
@@ -472,7 +523,7 @@ static void respond_counts(const rn_simulator *sim, rn_inbound *in, rn_answer *a
     respond_json(in, 200, answer, &json);
 }
 
-static void control_answer(const rn_simulator *sim, rn_inbound *in, const rn_http_head *head)
+static void control_answer(rn_simulator *sim, rn_inbound *in, const rn_http_head *head)
 {
     rn_answer answer;
 
@@ -603,6 +654,7 @@ int rn_simulator_new(rn_loop *loop, const rn_simulator_options *options, rn_simu
     sim->loop = loop;
     sim->start = rn_loop_now(loop);
     sim->external_next = 1;
+    rn_capacity_meter_init(&sim->meter, &sim->options.behaviour.ceiling);
     LIST_INIT(&sim->exchanges);
     rn_map_init(&sim->clients, mem);
     rn_timer_init(&sim->external_timer, loop, external_turn, sim);

@@ -8,12 +8,12 @@
  * Chance without state: draw `index` of `stream` under `seed` is the same number, whoever asks and in whatever order.
  */
 
+/* Their values are part of what a seed means. */
 typedef enum rn_stream {
     RN_STREAM_LATENCY = 1,
-    RN_STREAM_ERROR,
-    RN_STREAM_ERROR_STATUS,
-    RN_STREAM_CEILING,
-    RN_STREAM_ARRIVAL,
+    RN_STREAM_ERROR = 2,
+    RN_STREAM_ERROR_STATUS = 3,
+    RN_STREAM_ARRIVAL = 5,
 } rn_stream;
 
 uint64_t rn_random(uint64_t seed, rn_stream stream, uint64_t index);

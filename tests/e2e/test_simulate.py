@@ -193,17 +193,90 @@ def test_external_client_spends_the_quota(tmp_path):
         assert int(client.call().headers["X-Remaining"]) <= first - 21
 
 
-def test_ceiling(tmp_path):
-    with simulator(tmp_path, NONE, "--ceiling", "3..3/60s", "--latency", "10m") as port:
-        clients = [Client(port) for _ in range(3)]
-        watcher = Client(port)
-        for client in clients:
-            client.send()
-        wait_until(lambda: watcher.counts()["inFlight"] == 3)
+def hold(port, count):
+    """So many calls in flight, once they are; the client that sees them, and those that hold them."""
+    watcher, clients = Client(port), [Client(port) for _ in range(count)]
+    for client in clients:
+        client.send()
+    wait_until(lambda: watcher.counts()["inFlight"] == count)
+    return watcher, clients
+
+
+@pytest.mark.parametrize("ceiling", ["3", "3..3/60s"])
+def test_ceiling(tmp_path, ceiling):
+    with simulator(tmp_path, NONE, "--ceiling", ceiling, "--latency", "10m") as port:
+        watcher, clients = hold(port, 3)
         refused = watcher.call()
         assert refused.status == 429 and "Retry-After" not in refused.headers
+        clients[0].connection.close()
+        wait_until(lambda: watcher.counts()["inFlight"] == 2)
+        watcher.send()
+        wait_until(lambda: Client(port).counts()["inFlight"] == 3)
+
+
+def test_what_the_ceiling_refuses_spends_nothing(tmp_path):
+    with simulator(tmp_path, quota("remainingHeader: X-Remaining"), "--ceiling", "1", "--latency", "10m") as port:
+        watcher, _ = hold(port, 1)
+        assert [watcher.call().headers["X-Remaining"] for _ in range(8)] == ["4"] * 8
+        assert watcher.counts()["causes"] == {"ceiling": 8}
+
+
+def test_ceiling_that_tells_when(tmp_path):
+    with simulator(tmp_path, NONE, "--ceiling", "1", "--retry-after", "1500ms", "--latency", "10m") as port:
+        watcher, _ = hold(port, 1)
+        refused = watcher.call()
+        assert refused.status == 429
+        assert refused.headers["Retry-After"] == "2" and refused.headers["Retry-After-Ms"] == "1500"
+
+
+def test_causes_add_up(tmp_path):
+    with simulator(tmp_path, RATE, "--ceiling", "2", "--latency", "10m") as port:
+        watcher, clients = hold(port, 2)
+        assert watcher.call().status == 429
         for client in clients:
             client.connection.close()
+        wait_until(lambda: watcher.counts()["inFlight"] == 0)
+        last = Client(port)
+        last.send()
+        wait_until(lambda: watcher.counts()["inFlight"] == 1)
+        assert watcher.call().status == 429
+        counts = watcher.counts()
+        assert counts["causes"] == {"ceiling": 1, "rate_limited": 1}
+        assert counts["rateLimited"] == 2
+
+
+def test_ceiling_that_moves(tmp_path):
+    with simulator(tmp_path, NONE, "--ceiling", "1..6/1s") as port:
+        watcher = Client(port)
+        seen = set()
+
+        def all_seen():
+            seen.add(watcher.counts()["ceiling"]["now"])
+            return seen >= {1, 2, 3, 4, 5, 6}
+
+        wait_until(all_seen)
+        assert seen == {1, 2, 3, 4, 5, 6}
+
+
+def test_above_a_ceiling_that_has_come_down(tmp_path):
+    with simulator(tmp_path, NONE, "--ceiling", "1..2/2s", "--latency", "10m") as port:
+        watcher = Client(port)
+        clients = []
+
+        def two_in_flight():
+            clients.append(Client(port))
+            clients[-1].send()
+            return watcher.counts()["inFlight"] == 2
+
+        wait_until(two_in_flight)
+        before = watcher.counts()["ceiling"]
+        wait_until(lambda: watcher.counts()["ceiling"]["watchedMs"] >= before["watchedMs"] + 4000)
+        after = watcher.counts()["ceiling"]
+        watched = after["watchedMs"] - before["watchedMs"]
+        above = after["aboveMs"] - before["aboveMs"]
+        assert abs(above - watched / 2) <= 501
+        assert after["overCallMs"] - before["overCallMs"] == pytest.approx(above, abs=2)
+        assert after["usedCallMs"] - before["usedCallMs"] == pytest.approx(after["callMs"] - before["callMs"], abs=2)
 
 
 def test_choosing_a_provider(tmp_path):
@@ -220,7 +293,11 @@ def test_choosing_a_provider(tmp_path):
     (["--provider", "p", "--latency", "20ms+-30ms"], "--latency 20ms+-30ms: want a duration"),
     (["--provider", "p", "--errors", "101%"], "want a ratio"),
     (["--provider", "p", "--external", "often"], "want a rate"),
-    (["--provider", "p", "--ceiling", "40..20/60s"], "want a range"),
+    (["--provider", "p", "--ceiling", "40..20/60s"], "want a count of calls such as 30, or a range"),
+    (["--provider", "p", "--ceiling", "1..1000/1s"], "a millisecond for each step"),
+    (["--provider", "p", "--ceiling", "0"], "1 to 1000000 calls"),
+    (["--provider", "p", "--ceiling", "20", "--retry-after", "0"], "--retry-after 0: want a duration"),
+    (["--provider", "p", "--retry-after", "2s"], "there is no --ceiling"),
     (["--provider", "p", "--seed", "-1"], "want a whole number"),
     (["--provider", "p", "--listen", "127.0.0.1:65536"], "want an address"),
     (["--provider", "p", "--listen"], "--listen wants an address"),

@@ -49,37 +49,31 @@ static void test_latency_option(void **state)
     }
 }
 
-static void test_ceiling_option(void **state)
+static void test_retry_option(void **state)
 {
     static const struct {
         const char *why, *text;
         int want;
-        int64_t low, high, period_us;
+        int64_t retry_us;
     } rows[] = {
-        {"as in the manual", "20..40/60s", 0, 20, 40, 60 * S},
-        {"one that does not move", "1..1/1ms", 0, 1, 1, 1 * MS},
-        {"upside down", "40..20/60s", RATION_ERR_RANGE, 0, 0, 0},
-        {"nothing is let in", "0..20/60s", RATION_ERR_RANGE, 0, 0, 0},
-        {"negative", "-1..20/60s", RATION_ERR_RANGE, 0, 0, 0},
-        {"too high", "1..1000001/60s", RATION_ERR_RANGE, 0, 0, 0},
-        {"too fast", "1..2/999us", RATION_ERR_RANGE, 0, 0, 0},
-        {"no period", "20..40", RATION_ERR_SYNTAX, 0, 0, 0},
-        {"an empty period", "20..40/", RATION_ERR_SYNTAX, 0, 0, 0},
-        {"no high end", "20../60s", RATION_ERR_SYNTAX, 0, 0, 0},
-        {"one dot", "20.40/60s", RATION_ERR_SYNTAX, 0, 0, 0},
-        {"slash first", "20/60s..40", RATION_ERR_SYNTAX, 0, 0, 0},
-        {"empty", "", RATION_ERR_SYNTAX, 0, 0, 0},
+        {"seconds", "2s", 0, 2 * S},
+        {"the least", "1ms", 0, 1 * MS},
+        {"less", "999us", RATION_ERR_RANGE, 7},
+        {"none", "0", RATION_ERR_RANGE, 7},
+        {"a day", "1d", 0, 86400 * S},
+        {"more", "25h", RATION_ERR_RANGE, 7},
+        {"no unit", "2", RATION_ERR_SYNTAX, 7},
+        {"negative", "-2s", RATION_ERR_SYNTAX, 7},
+        {"empty", "", RATION_ERR_SYNTAX, 7},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        rn_ceiling ceiling = {0};
+        int64_t retry_us = 7;
 
         CHECK_ROW(rows[i].why);
-        CHECK_EQ(rn_ceiling_parse(ration_text_of(rows[i].text), &ceiling), rows[i].want);
-        CHECK_EQ(ceiling.low, rows[i].low);
-        CHECK_EQ(ceiling.high, rows[i].high);
-        CHECK_EQ(ceiling.period_us, rows[i].period_us);
+        CHECK_EQ(rn_retry_parse(ration_text_of(rows[i].text), &retry_us), rows[i].want);
+        CHECK_EQ(retry_us, rows[i].retry_us);
     }
 }
 
@@ -155,7 +149,7 @@ static void test_draws_are_even(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 8000; i++)
-        counts[rn_random_between(42, RN_STREAM_CEILING, i, 0, 7)]++;
+        counts[rn_random_between(42, RN_STREAM_ARRIVAL, i, 0, 7)]++;
     for (size_t i = 0; i < 8; i++) {
         CHECK(counts[i] > 750);
         CHECK(counts[i] < 1250);
@@ -212,37 +206,17 @@ static void test_errors_come_as_often_as_told(void **state)
     }
 }
 
-static void test_ceiling_moves_once_a_period(void **state)
-{
-    const rn_behaviour none = {.seed = 5};
-    const rn_behaviour behaviour = {.seed = 5, .ceiling = {20, 40, 60 * S}};
-    int moves = 0;
-
-    (void)state;
-    CHECK_EQ(rn_behaviour_ceiling(&none, 0), INT64_MAX);
-    for (int64_t period = 0; period < 100; period++) {
-        const int64_t first = rn_behaviour_ceiling(&behaviour, period * 60 * S);
-
-        CHECK(first >= 20);
-        CHECK(first <= 40);
-        CHECK_EQ(rn_behaviour_ceiling(&behaviour, (period + 1) * 60 * S - 1), first);
-        moves += rn_behaviour_ceiling(&behaviour, (period + 1) * 60 * S) != first;
-    }
-    CHECK(moves > 80);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_latency_option),
-        cmocka_unit_test(test_ceiling_option),
+        cmocka_unit_test(test_retry_option),
         cmocka_unit_test(test_external_option),
         cmocka_unit_test(test_seed_option),
         cmocka_unit_test(test_draws_depend_on_their_names_alone),
         cmocka_unit_test(test_draws_are_even),
         cmocka_unit_test(test_latency_stays_within_its_spread),
         cmocka_unit_test(test_errors_come_as_often_as_told),
-        cmocka_unit_test(test_ceiling_moves_once_a_period),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

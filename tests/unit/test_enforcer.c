@@ -319,6 +319,69 @@ static void test_quotas_of_a_call(void **state)
     rn_enforcer_free(enforcer);
 }
 
+/* What of a client's own rules a provider keeps: of a share its ceiling, of an adaptive limit and a breaker nothing. */
+static void test_a_clients_own_kinds(void **state)
+{
+    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
+    static const char *const shared[] = {"/shared"};
+    static const ration_limit_rule own_kinds[] = {
+        {.name = "learned",
+         .kind = RATION_KIND_ADAPTIVE,
+         .adaptive = {.initial_limit = 1, .max_limit = 2},
+         .scope = by_account,
+         .scope_count = 1},
+        {.name = "parts",
+         .kind = RATION_KIND_SHARE,
+         .counts = RATION_COUNTS_COST,
+         .share = {.ceiling = 3 * UNIT,
+                   .tenants = tenants,
+                   .tenant_count = 2,
+                   .reclaim_horizon_us = S,
+                   .idle_after_us = 2 * S},
+         .endpoints = shared,
+         .endpoint_count = 1},
+        {.name = "follower",
+         .kind = RATION_KIND_SHARE,
+         .counts = RATION_COUNTS_COST,
+         .share = {.follows = "learned", .tenants = tenants, .tenant_count = 2, .reclaim_horizon_us = S},
+         .scope = by_account,
+         .scope_count = 1},
+    };
+    static const ration_limit_rule own_learned = {.name = "learned",
+                                                  .kind = RATION_KIND_ADAPTIVE,
+                                                  .adaptive = {.initial_limit = 1, .max_limit = 1},
+                                                  .scope = by_account,
+                                                  .scope_count = 1};
+    static const ration_provider_rule provider = {
+        .name = "p",
+        .limits = own_kinds,
+        .limit_count = 3,
+        .breaker = {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 1},
+        .defaults = {.cost = RATION_UNSET, .hold_us = RATION_UNSET},
+    };
+    static const ration_account_rule account = {
+        .name = "own", .provider = "p", .limits = &own_learned, .limit_count = 1};
+    static const ration_rules own_rules = {
+        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    rn_enforcer *enforcer = NULL;
+    ration_fault fault = {.path = ""};
+    rn_arrival call = arrival("client-1", "/");
+
+    (void)state;
+    CHECK_EQ(rn_enforcer_new(&own_rules, 0, ration_time_of(START), &enforcer, &fault), 0);
+    call.account = ration_text_of("own");
+    for (int i = 0; i < 100; i++)
+        CHECK(ask(enforcer, 0, &call).granted);
+    call.path = ration_text_of("/shared");
+    for (int i = 0; i < 3; i++)
+        CHECK(ask(enforcer, 0, &call).granted);
+    const rn_judgement full = ask(enforcer, 0, &call);
+    CHECK(!full.granted);
+    CHECK_EQ(full.reason, RATION_REASON_CONCURRENCY_FULL);
+    CHECK_STR(full.limit, "parts");
+    rn_enforcer_free(enforcer);
+}
+
 static void test_rules_that_are_wrong(void **state)
 {
     const ration_limit_rule bad = {.name = "bad", .kind = RATION_KIND_RATE};
@@ -345,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_an_accounts_own_limit),
         cmocka_unit_test(test_the_other_client_spends_quotas_alone),
         cmocka_unit_test(test_quotas_of_a_call),
+        cmocka_unit_test(test_a_clients_own_kinds),
         cmocka_unit_test(test_rules_that_are_wrong),
     };
 
