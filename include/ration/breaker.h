@@ -35,7 +35,8 @@ RATION_API RATION_MUST_CHECK int ration_breaker_new(const ration_breaker_rule *r
                                                     ration_fault *fault);
 RATION_API void ration_breaker_free(ration_breaker *breaker);
 
-/** May a call go now? True: `*out` is its pass; end it with `result` or `leave`. False: `*status` says when to retry. */
+/** May a call go now? True: `*out` is its pass; end it with `result` or `leave`. False: `*status`, which may be NULL,
+ * says when to retry. */
 RATION_API bool ration_breaker_enter(ration_breaker *breaker, ration_time now, ration_breaker_pass *out,
                                      ration_breaker_status *status);
 /** The call's result; one of an earlier generation changes nothing. True: the state has changed. */

@@ -14,6 +14,7 @@ typedef struct rn_aimd_spec {
     ration_ratio factor;
     int64_t window_us;
     int64_t cooldown_us;
+    int64_t lease_ttl_us;
     bool fast;
 } rn_aimd_spec;
 
@@ -30,9 +31,11 @@ typedef struct rn_aimd {
     int64_t climb_to; /* 0: nothing to climb back to */
 } rn_aimd;
 
-/* With every default filled in. RATION_ERR_CONFIG with the key in `fault->path`, RATION_OK. */
+/* With every default filled in. RATION_ERR_CONFIG with the key in `fault->path`, as in the config
+ * ("aimd.decreaseFactor", "classes.bulk"); `*spec` is then untouched. */
 int rn_aimd_spec_init(rn_aimd_spec *spec, const ration_adaptive_rule *rule, ration_fault *fault);
 
+/* `now` never goes back. */
 void rn_aimd_init(rn_aimd *aimd, const rn_aimd_spec *spec);
 /* The first acquire: the first window begins with it. Later calls change nothing. */
 void rn_aimd_start(rn_aimd *aimd, ration_time now);
@@ -64,7 +67,9 @@ typedef struct rn_class_held {
 int64_t rn_class_kept(const ration_adaptive_rule *rule, int64_t limit, const rn_class_held *held, uint32_t class_index,
                       uint64_t lending);
 
-/* The largest charge that a class can ever be granted, at the best limit between min and max. */
+/* The largest charge that a class can ever be granted, at the best limit between min and max; negative: not even a
+ * charge of nothing. Not for the decision path: it tries limits from the maximum down while a lower one may be
+ * better. */
 int64_t rn_class_most(const ration_adaptive_rule *rule, const rn_aimd_spec *spec, uint32_t class_index);
 
 #endif

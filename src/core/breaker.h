@@ -7,12 +7,15 @@
 
 /* A circuit breaker: closed, open, half-open, by explicit time. Chapter 5. */
 
-/* With every default filled in. */
+/* With every default filled in. Outlives the breakers that are made of it. */
 typedef struct rn_breaker_spec {
-    ration_breaker_rule rule; /* lists in it are borrowed */
+    ration_breaker_rule rule; /* lists and texts in it are borrowed */
+    char tripped[64];         /* causes with the rule's numbers in them: "5 failures in a row" */
+    char recovered[32];
+    char unwell[64];
 } rn_breaker_spec;
 
-/* RATION_ERR_CONFIG with the key in `fault->path` ("breaker.threshold"). */
+/* RATION_ERR_CONFIG with the key in `fault->path` ("breaker.threshold"); `*spec` is then untouched. */
 int rn_breaker_spec_init(rn_breaker_spec *spec, const ration_breaker_rule *rule, ration_fault *fault);
 
 /* What a request was let through under; zeroed: nothing. */
@@ -31,29 +34,34 @@ typedef enum rn_breaker_change {
     RN_BREAKER_CHECK,    /* a health check is due */
 } rn_breaker_change;
 
-typedef struct rn_breaker_entry rn_breaker_entry;
+/* sampling: results of one instant. */
+typedef struct rn_breaker_entry {
+    ration_time at;
+    int64_t failures, successes;
+} rn_breaker_entry;
 
 typedef struct rn_breaker {
     const rn_breaker_spec *spec;
     const ration_allocator *mem;
     ration_breaker_state state;
-    uint64_t generation; /* from 1, grows with every state and with every replacement of probes */
-    ration_time until;   /* open: the next probe or health check; half-open: when what is out is replaced */
-    const char *cause;   /* of the last change of state, in a few words */
-    uint32_t opened;     /* in a row without closing: which back-off delay is next */
-    int64_t delay_us;    /* the one that runs */
-    int64_t permits;     /* half-open: not given out */
-    int64_t successes;   /* half-open */
-    bool check_out;      /* a health check is due or runs */
-    int64_t failures;    /* consecutive, or of the idle probe */
-    int64_t idle_failures;
+    uint64_t generation;   /* from 1, grows with every state and with every replacement of probes */
+    ration_time until;     /* closed: the next idle check; open: the next probe or check; half-open: probes are lost */
+    const char *cause;     /* of the last change, in a few words; "" before the first. Lives as long as the spec */
+    int64_t delay_us;      /* the back-off that runs, or ran last; 0: closed */
+    int64_t permits;       /* half-open: not given out */
+    int64_t successes;     /* half-open */
+    bool check_out;        /* a health check is due or runs: until its answer */
+    int64_t failures;      /* consecutive: in a row */
+    int64_t idle_failures; /* health checks in a row, while closed and quiet */
     ration_time quiet_since; /* the last result, while closed */
-    /* count, sampling: a ring. */
-    rn_breaker_entry *ring;
+    uint64_t *results;       /* count: a ring of bits, set for a failure */
+    rn_breaker_entry *ring;  /* sampling: results by their instants, which increase */
     size_t capacity, first, count;
     int64_t calls, failed; /* in the ring */
 } rn_breaker;
 
+/* Closed. RATION_ERR_NOMEM. `now` never goes back, here and below; any call that is given it may move
+ * `rn_breaker_next`, and so may `leave`. */
 int rn_breaker_init(rn_breaker *breaker, const rn_breaker_spec *spec, const ration_allocator *mem, ration_time now);
 void rn_breaker_fini(rn_breaker *breaker);
 
@@ -74,7 +82,7 @@ ration_time rn_breaker_next(const rn_breaker *breaker);
 rn_breaker_change rn_breaker_advance(rn_breaker *breaker, ration_time now);
 /* When a refused request may try again; RATION_NEVER_US: closed, or not known. */
 ration_time rn_breaker_retry_at(const rn_breaker *breaker);
-/* Equals a new one. */
-bool rn_breaker_is_fresh(const rn_breaker *breaker);
+/* Equals a new one: nothing that it knows would be missed. Never with an idle probe, whose checks would end. */
+bool rn_breaker_is_fresh(rn_breaker *breaker, ration_time now);
 
 #endif
