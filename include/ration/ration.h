@@ -4,6 +4,7 @@
 
 /* Everything that libration offers. */
 
+#include <ration/ceiling.h>
 #include <ration/engine.h>
 #include <ration/rules.h>
 #include <ration/types.h>
