@@ -27,44 +27,12 @@ rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place)
         .may_wait = rn_time_before(lease->since, lease->deadline),
         .retry = lease->retry,
         .critical = lease->rank.priority == RATION_PRIORITY_CRITICAL,
+        .demand = lease->demands,
+        .lane = place->lane_index,
+        .cost = lease->cost,
+        .hold_us = lease->hold_us,
+        .serial = lease->serial,
     };
-}
-
-/* Does a waiter that is ahead keep its place on the counter? */
-static bool counter_is_ahead(const rn_counter *counter, const rn_rank *rank)
-{
-    const rn_heap_node *top = rn_heap_top(&counter->places);
-
-    return top != NULL && rn_rank_before(&((const rn_place *)(const void *)top)->lease->rank, rank);
-}
-
-/*
- * The charges of those ahead. Who comes after all has it at once; else in O(those ahead): the heap is walked from its
- * top, and what lies below one that is not ahead is not either. Node `at` has the children 2 at + 1 (odd) and 2 at + 2
- * (even).
- */
-static int64_t counter_ahead(const rn_counter *counter, const rn_rank *rank)
-{
-    int64_t sum = 0;
-    size_t at = 0;
-
-    if (rn_rank_before(&counter->places_last, rank))
-        return counter->places_charge;
-    for (;;) {
-        const rn_place *place =
-            at < counter->places.size ? (const rn_place *)(const void *)counter->places.items[at] : NULL;
-
-        if (place != NULL && rn_rank_before(&place->lease->rank, rank)) {
-            sum = rn_add(sum, place->charge);
-            at = 2 * at + 1;
-            continue;
-        }
-        while (at > 0 && at % 2 == 0)
-            at = (at - 1) / 2;
-        if (at == 0)
-            return sum;
-        at++;
-    }
 }
 
 bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const rn_place *place)
@@ -75,7 +43,7 @@ bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const
 
     if (!rn_place_binds(place))
         return true;
-    if (counter_is_ahead(counter, &lease->rank))
+    if (rn_lane_is_ahead(place->lane, &lease->rank))
         return false;
     counter->limit->kind->check(counter, engine->now, &ask, &verdict);
     return verdict.fit == RN_FIT_NOW;
@@ -107,6 +75,8 @@ static bool penalty_is_late(const ration_engine *engine, const rn_penalty *penal
 
 bool rn_must_refuse(const ration_engine *engine, const rn_lease *lease)
 {
+    if (rn_circuit_bars(lease))
+        return true;
     if (penalty_is_late(engine, &lease->route->account->penalty, lease))
         return true;
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -128,8 +98,10 @@ bool rn_must_refuse(const ration_engine *engine, const rn_lease *lease)
 /* One thing that binds. */
 typedef struct binding {
     bool refuses;
+    bool nomem;
     ration_reason reason;
     rn_counter *counter;
+    const rn_place *place;
     ration_time at;
     bool estimate;
     ration_facts facts;
@@ -154,11 +126,14 @@ static void finding_add(rn_finding *finding, const binding *b)
     if (binding_beats(b, finding)) {
         finding->reason = b->reason;
         finding->counter = b->counter;
+        finding->place = b->place;
         finding->named_at = b->at;
         finding->facts = b->facts;
     }
     finding->bound = true;
     finding->refuses = finding->refuses || b->refuses;
+    finding->barred = finding->barred || (b->refuses && ration_reason_category(b->reason) != RATION_CATEGORY_FAIRNESS);
+    finding->nomem = finding->nomem || b->nomem;
     finding->retry_at = latest;
     finding->estimate = finding->estimate || b->estimate;
 }
@@ -173,7 +148,7 @@ static void examine_penalty(const rn_penalty *penalty, rn_counter *counter, cons
                          .reason = stage == RN_STAGE_ARRIVAL ? RATION_REASON_PENALIZED : RATION_REASON_DEADLINE,
                          .counter = counter,
                          .at = penalty->until,
-                         .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+                         .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
                      });
 }
 
@@ -186,15 +161,32 @@ static void after_the_free(const rn_kind *kind, rn_verdict *verdict)
         verdict->at.us = RATION_NEVER_US;
 }
 
+/* The numbers behind it. */
+static ration_facts facts_of(const ration_engine *engine, const rn_place *place, const rn_ask *ask,
+                             const rn_verdict *verdict)
+{
+    ration_facts facts = {
+        .charge = place->charge,
+        .available = verdict->available,
+        .capacity = verdict->capacity,
+        .ahead = ask->ahead,
+    };
+
+    if (ask->when && place->counter->limit->kind->lanes == RN_LANES_TENANTS && ask->lane != RN_LANE_UNKNOWN)
+        rn_share_facts(place->counter, engine->now, ask, &facts);
+    return facts;
+}
+
 static void examine_counter(const ration_engine *engine, const rn_lease *lease, const rn_place *place, rn_stage stage,
-                            rn_finding *out)
+                            bool when, rn_finding *out)
 {
     rn_counter *counter = place->counter;
     const rn_kind *kind = counter->limit->kind;
-    const bool blocked = counter_is_ahead(counter, &lease->rank);
+    const bool blocked = rn_lane_is_ahead(place->lane, &lease->rank);
     rn_ask ask = rn_ask_of(lease, place);
     rn_verdict verdict;
 
+    ask.when = when;
     kind->check(counter, engine->now, &ask, &verdict);
 
     const bool refused = verdict.fit == RN_FIT_REFUSED;
@@ -203,7 +195,7 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
     if (verdict.fit == RN_FIT_NOW && !blocked)
         return;
     if (!refused && blocked) {
-        ask.ahead = counter_ahead(counter, &lease->rank);
+        ask.ahead = rn_lane_ahead(place->lane, &lease->rank);
         kind->check(counter, engine->now, &ask, &verdict);
         if (ask.ahead == 0)
             after_the_free(kind, &verdict);
@@ -216,16 +208,36 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
                                    : verdict.reason != RATION_REASON_NONE ? verdict.reason
                                                                           : kind->reason,
                          .counter = counter,
+                         .place = place,
+                         .nomem = verdict.nomem,
                          .at = verdict.at,
                          .estimate = verdict.estimate,
-                         .facts = {place->charge, verdict.available, verdict.capacity, ask.ahead},
+                         .facts = facts_of(engine, place, &ask, &verdict),
                      });
 }
 
-void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out)
+/* An open circuit refuses before any limit is looked at. */
+static void find_circuit(rn_circuit *circuit, rn_finding *out)
+{
+    *out = (rn_finding){
+        .bound = true,
+        .refuses = true,
+        .barred = true,
+        .reason = RATION_REASON_CIRCUIT_OPEN,
+        .circuit = circuit,
+        .retry_at = rn_breaker_retry_at(&circuit->breaker),
+        .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+    };
+}
+
+void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, bool when, rn_finding *out)
 {
     const size_t itself = lease->state == RN_LEASE_WAITING ? 1 : 0;
 
+    if (rn_circuit_bars(lease)) {
+        find_circuit(lease->route->circuit, out);
+        return;
+    }
     *out = (rn_finding){.retry_at = engine->now};
     examine_penalty(&lease->route->account->penalty, NULL, engine, lease, stage, out);
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -234,7 +246,7 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn
         if (!rn_place_binds(place))
             continue;
         examine_penalty(&place->counter->penalty, place->counter, engine, lease, stage, out);
-        examine_counter(engine, lease, place, stage, out);
+        examine_counter(engine, lease, place, stage, when, out);
         out->estimate = out->estimate || place->counter->watcher_count > itself;
     }
     if (stage == RN_STAGE_DEADLINE)
@@ -252,6 +264,7 @@ void rn_examine_as_enforcer(ration_engine *engine, const rn_lease *lease, rn_fin
         rn_verdict verdict;
 
         ask.enforcer = true;
+        ask.when = true;
         examine_penalty(&counter->penalty, counter, engine, lease, RN_STAGE_ARRIVAL, out);
         counter->limit->kind->check(counter, engine->now, &ask, &verdict);
         if (verdict.fit == RN_FIT_NOW)
@@ -262,7 +275,11 @@ void rn_examine_as_enforcer(ration_engine *engine, const rn_lease *lease, rn_fin
                              .counter = counter,
                              .at = verdict.at,
                              .estimate = verdict.estimate,
-                             .facts = {place->charge, verdict.available, verdict.capacity, RATION_UNSET},
+                             .place = place,
+                             .facts = {.charge = place->charge,
+                                       .available = verdict.available,
+                                       .capacity = verdict.capacity,
+                                       .ahead = RATION_UNSET},
                          });
     }
 }

@@ -11,6 +11,7 @@
 /* In the order in which they pass at one instant. */
 typedef enum rn_alarm_kind {
     RN_ALARM_TTL = 0,  /* a lease is lost */
+    RN_ALARM_CIRCUIT,  /* a breaker tries again */
     RN_ALARM_WAKE,     /* a counter's first waiter may go */
     RN_ALARM_PENALTY,  /* a counter's penalty ends */
     RN_ALARM_ACCOUNT,  /* an account's penalty ends */

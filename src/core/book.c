@@ -166,6 +166,8 @@ static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rul
     TAILQ_INIT(&limit->counters);
     limit->enforcer = book->enforcer;
     limit->reserve = book->reserve;
+    limit->arena = &book->arena;
+    limit->mem = book->mem;
     if (limit->kind == NULL)
         return fail_at(c, "kind", "not a kind of limit");
     if (rule->max_keys < 0)
@@ -183,7 +185,93 @@ static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rul
     ration_fault bad = {{0}, {0}};
     const int prepared = limit->kind->prepare(limit, &bad);
 
+    if (prepared == RATION_OK && limit->kind->unprepare != NULL)
+        SLIST_INSERT_HEAD(&book->prepared, limit, next);
     return prepared == RATION_ERR_CONFIG ? fail_at(c, bad.path, bad.text) : prepared;
+}
+
+static bool scopes_equal(const rn_limit *a, const rn_limit *b)
+{
+    if (a->scope->count != b->scope->count)
+        return false;
+    for (size_t i = 0; i < a->scope->count; i++) {
+        if (a->scope->dimensions[i].kind != b->scope->dimensions[i].kind ||
+            !rn_text_eq(a->scope->dimensions[i].name, b->scope->dimensions[i].name))
+            return false;
+    }
+    return true;
+}
+
+/* Find the adaptive limit among `limits` that a ceiling follows. It must apply wherever the ceiling does, at the same
+ * key. */
+static int follow(compiler *c, rn_limit *limit, rn_limit *const *limits, size_t count)
+{
+    const char *name = limit->rule->kind == RATION_KIND_SHARE ? limit->rule->share.follows : NULL;
+
+    if (name == NULL)
+        return RATION_OK;
+    for (size_t i = 0; i < count; i++) {
+        rn_limit *leader = limits[i];
+
+        if (leader == NULL || !rn_text_is(ration_text_of(name), leader->rule->name))
+            continue;
+        if (leader->rule->kind != RATION_KIND_ADAPTIVE)
+            return fail_at(c, "ceiling.follows", "must name an adaptive limit");
+        if (!scopes_equal(limit, leader) || leader->rule->endpoint_count + leader->rule->method_count > 0 ||
+            leader->rule->requests_with_var != NULL || leader->rule->auth_requests != RATION_AUTH_INCLUDE)
+            return fail_at(c, "ceiling.follows",
+                           "the adaptive limit must have the same scope and apply to all requests, so that both have "
+                           "the same keys");
+        limit->follows = leader;
+        limit->spec.share.largest =
+            rn_max(limit->spec.share.largest, rn_mul(leader->spec.adaptive->aimd.max, RATION_UNIT));
+        return RATION_OK;
+    }
+    return fail_at(c, "ceiling.follows", "the provider has no limit of that name");
+}
+
+static int follows_init(compiler *c, rn_limit *const *limits, size_t count)
+{
+    const size_t used = c->path.used;
+
+    for (size_t i = 0; i < count; i++) {
+        path_element(c, "limits", i);
+
+        const int err = follow(c, limits[i], limits, count);
+
+        if (err != RATION_OK)
+            return err;
+        path_cut(c, used);
+    }
+    return RATION_OK;
+}
+
+static int circuit_init(compiler *c, rn_provider *provider)
+{
+    static const char *const account[] = {"account"};
+    const ration_breaker_rule *rule = &provider->rule.breaker;
+    const ration_limit_rule scope = {.scope = rule->scope_count > 0 ? rule->scope : account,
+                                     .scope_count = rule->scope_count > 0 ? rule->scope_count : 1};
+    rn_arena *arena = &c->book->arena;
+    ration_fault bad = {{0}, {0}};
+    char bad_name[64];
+    rn_builder name;
+
+    if (rule->strategy == RATION_BREAKER_NONE || c->book->enforcer)
+        return RATION_OK;
+    provider->circuit = rn_arena_zalloc(arena, 1, sizeof *provider->circuit);
+    if (provider->circuit == NULL)
+        return RATION_ERR_NOMEM;
+
+    int err = rn_breaker_spec_init(&provider->circuit->breaker, rule, &bad);
+
+    if (err == RATION_ERR_CONFIG)
+        return fail_at(c, bad.path, bad.text);
+    if (err != RATION_OK)
+        return err;
+    rn_builder_init(&name, bad_name, sizeof bad_name);
+    err = rn_scope_init(&provider->circuit->scope, arena, &scope, &name);
+    return err == RATION_ERR_CONFIG ? fail_at(c, "breaker.scope", "not a scope dimension") : err;
 }
 
 static int limits_init(compiler *c, rn_provider *provider)
@@ -214,7 +302,7 @@ static int limits_init(compiler *c, rn_provider *provider)
         path_cut(c, used);
     }
     provider->limit_count = count;
-    return RATION_OK;
+    return follows_init(c, provider->limits, count);
 }
 
 static int defaults_check(compiler *c, const ration_defaults *defaults)
@@ -289,6 +377,8 @@ static int provider_init(compiler *c, const ration_provider_rule *rule, size_t i
     if (err == RATION_OK)
         err = limits_init(c, provider);
     if (err == RATION_OK)
+        err = circuit_init(c, provider);
+    if (err == RATION_OK)
         path_cut(c, 0);
     return err;
 }
@@ -342,7 +432,7 @@ static int account_limits_init(compiler *c, rn_account *account, const ration_ac
             return err;
         path_cut(c, used);
     }
-    return RATION_OK;
+    return follows_init(c, account->limits, provider->limit_count);
 }
 
 static bool ratio_is_share(ration_ratio r)
@@ -482,6 +572,7 @@ int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules 
     rn_map_init(&book->providers_by_name, mem);
     rn_map_init(&book->accounts_by_name, mem);
     rn_map_init(&book->weights, mem);
+    SLIST_INIT(&book->prepared);
     rn_builder_init(&c.path, path, sizeof path);
 
     const int err = compile(&c, rules);
@@ -493,6 +584,10 @@ int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules 
 
 void rn_book_fini(rn_book *book)
 {
+    rn_limit *limit;
+
+    SLIST_FOREACH (limit, &book->prepared, next)
+        limit->kind->unprepare(limit);
     for (size_t i = 0; i < book->zone_count; i++)
         rn_zone_free(book->zones[i].zone);
     for (size_t i = 0; i < book->provider_count; i++)
@@ -523,9 +618,19 @@ rn_account *rn_book_account(const rn_book *book, ration_text name)
     return node == NULL ? NULL : (rn_account *)(void *)((char *)node - offsetof(rn_account, node));
 }
 
-int64_t rn_book_weight(const rn_book *book, ration_text tenant)
+int64_t rn_book_weight(const rn_book *book, const rn_account *account, ration_text tenant)
 {
-    const rn_map_node *node = text_present(tenant) ? rn_map_find(&book->weights, tenant.data, tenant.size) : NULL;
+    if (!text_present(tenant))
+        return 1;
+    for (size_t i = 0; i < account->provider->limit_count; i++) {
+        const rn_limit *limit = account->limits[i];
+        const int64_t weight = limit->rule->kind == RATION_KIND_SHARE ? rn_share_weight(limit, tenant) : 0;
+
+        if (weight > 0)
+            return weight;
+    }
+
+    const rn_map_node *node = rn_map_find(&book->weights, tenant.data, tenant.size);
 
     return node == NULL ? 1 : ((const rn_tenant_weight *)(const void *)node)->weight;
 }

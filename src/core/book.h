@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "core/circuit.h"
 #include "core/limit.h"
 #include "core/queue.h"
 #include "core/scope.h"
@@ -18,6 +19,7 @@ typedef struct rn_provider {
     rn_template *templates;    /* one an endpoint */
     rn_limit **limits;
     size_t limit_count;
+    rn_circuit_spec *circuit; /* NULL: no breaker */
     rn_queue queue;
 } rn_provider;
 
@@ -63,6 +65,7 @@ typedef struct rn_book {
     rn_map providers_by_name;
     rn_map accounts_by_name;
     rn_map weights;
+    SLIST_HEAD(, rn_limit) prepared; /* limits that have something to free */
 } rn_book;
 
 /* Copy and compile. On error the book is empty and need not be freed; RATION_ERR_CONFIG fills `fault`. */
@@ -71,6 +74,7 @@ void rn_book_fini(rn_book *book);
 
 rn_provider *rn_book_provider(const rn_book *book, ration_text name); /* NULL: none */
 rn_account *rn_book_account(const rn_book *book, ration_text name);
-int64_t rn_book_weight(const rn_book *book, ration_text tenant); /* 1 where none is declared */
+/* Of a tenant among the waiters: from the first share limit that declares it, else from the rules, else 1. */
+int64_t rn_book_weight(const rn_book *book, const rn_account *account, ration_text tenant);
 
 #endif

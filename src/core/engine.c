@@ -46,8 +46,12 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     rn_heap_init(&engine->doomed, mem, rn_look_less);
     TAILQ_INIT(&engine->dirty);
     TAILQ_INIT(&engine->shrunk);
+    TAILQ_INIT(&engine->growing);
     engine->timers_needed = engine->book.account_count;
-    return rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
+    const int routed = rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
+
+    engine->routes.started_at = now;
+    return routed;
 }
 
 int ration_engine_new(const ration_engine_options *options, ration_time now, ration_engine **out, ration_fault *fault)
@@ -96,6 +100,7 @@ void ration_engine_free(ration_engine *engine)
         rn_events_fini(&engine->events);
     if (engine->book.mem != NULL)
         rn_book_fini(&engine->book);
+    rn_mem_free(&mem, engine->blocking);
     rn_mem_free(&mem, engine);
 }
 
@@ -113,7 +118,7 @@ void rn_sink_answer(const ration_engine *engine, const ration_call *call, int er
         engine->sink.answer(engine->sink.ctx, call, err, decision);
 }
 
-void rn_event_emit(ration_engine *engine, const ration_event *event, rn_counter *pin)
+void rn_event_emit(ration_engine *engine, const ration_event *event, uint32_t *pin)
 {
     rn_events_push(&engine->events, event, pin);
     if (engine->sink.event != NULL)
@@ -139,6 +144,8 @@ void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, 
     if (counter != NULL) {
         out->limit = counter->limit->rule->name;
         out->key = counter->key;
+    } else if (finding->circuit != NULL) {
+        out->key = finding->circuit->key;
     }
 }
 
@@ -147,6 +154,7 @@ void rn_lease_drop(ration_engine *engine, rn_lease *lease)
     rn_route *route = lease->route;
 
     rn_alarm_disarm(&engine->timers, &lease->timer);
+    rn_circuit_leave(engine, lease);
     engine->timers_needed--;
     rn_leases_put(&engine->leases, lease);
     rn_route_release(&engine->routes, route);
@@ -160,7 +168,7 @@ void rn_lease_end(ration_engine *engine, rn_lease *lease)
 
         counter->limit->kind->give_back(counter, engine->now, &place->hold);
         TAILQ_REMOVE(&counter->holds, &place->hold, next);
-        rn_mark(engine, counter, false);
+        rn_mark_place(engine, place, false);
     }
     engine->totals.held--;
     rn_lease_drop(engine, lease);
@@ -193,7 +201,7 @@ void rn_lease_take(ration_engine *engine, rn_lease *lease)
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
         rn_counter *counter = place->counter;
-        const rn_ask ask = rn_ask_of(lease, place);
+        rn_ask ask = rn_ask_of(lease, place);
 
         place->hold = (rn_hold){
             .counter = counter,
@@ -203,10 +211,12 @@ void rn_lease_take(ration_engine *engine, rn_lease *lease)
             .order = order,
             .retry = lease->retry,
             .critical = ask.critical,
+            .lane = place->lane_index,
         };
+        ask.left = rn_lane_largest(place->lane);
         counter->limit->kind->take(counter, engine->now, &ask, &place->hold);
         TAILQ_INSERT_TAIL(&counter->holds, &place->hold, next);
-        rn_mark(engine, counter, true);
+        rn_mark_place(engine, place, true);
     }
     rn_alarm_init(&lease->timer, RN_ALARM_TTL);
     if (lease->ttl_us != RATION_UNSET)
@@ -250,6 +260,10 @@ static void timer_fire(ration_engine *engine, rn_alarm *timer)
     case RN_ALARM_TTL:
         lease_lose(engine, lease_of_timer(timer));
         break;
+    case RN_ALARM_CIRCUIT:
+        rn_alarm_disarm(&engine->timers, timer);
+        rn_circuit_due(engine, (rn_circuit *)(void *)((char *)timer - offsetof(rn_circuit, alarm)));
+        break;
     case RN_ALARM_WAKE:
         rn_alarm_disarm(&engine->timers, timer);
         rn_mark(engine, (rn_counter *)(void *)((char *)timer - offsetof(rn_counter, wake)), true);
@@ -289,7 +303,7 @@ static void deadlines_pass(ration_engine *engine)
 
         lease = lease_of_timer(timer);
         rn_alarm_disarm(&engine->timers, timer);
-        rn_examine(engine, lease, RN_STAGE_DEADLINE, &finding);
+        rn_examine(engine, lease, RN_STAGE_DEADLINE, true, &finding);
         rn_waiter_refuse(engine, lease, &finding);
         SLIST_INSERT_HEAD(&leaving, lease, in_free);
     }
@@ -364,7 +378,7 @@ static void settle(ration_engine *engine, rn_lease *lease, int64_t cost)
 
         if (counter->limit->rule->counts == RATION_COUNTS_COST) {
             counter->limit->kind->settle(counter, engine->now, &place->hold, cost);
-            rn_mark(engine, counter, true);
+            rn_mark_place(engine, place, true);
         }
     }
 }
@@ -448,6 +462,23 @@ int ration_engine_cancel(ration_engine *engine, ration_time now, ration_lease ha
     return call_end(engine, &call, RATION_OK);
 }
 
+int ration_engine_health(ration_engine *engine, ration_time now, ration_text account, bool ok)
+{
+    if (engine == NULL || !rn_time_is_valid(now) || account.data == NULL)
+        return RATION_ERR_INVALID;
+
+    const ration_call call = {
+        .op = RATION_OP_HEALTH,
+        .at = rn_clock_clamp(engine, now),
+        .account = account,
+        .ok = ok,
+    };
+
+    rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
+    return call_end(engine, &call, rn_circuit_health(engine, account, ok));
+}
+
 ration_time ration_engine_next_deadline(const ration_engine *engine)
 {
     return engine == NULL ? ration_time_of(RATION_NEVER_US) : rn_alarms_next(&engine->timers);
@@ -473,7 +504,7 @@ int ration_engine_advance(ration_engine *engine, ration_time now)
 int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                          const ration_reporter *reporter)
 {
-    if (engine == NULL || reporter == NULL || !rn_time_is_valid(now) || (unsigned)kind > RATION_REPORT_LEASES)
+    if (engine == NULL || reporter == NULL || !rn_time_is_valid(now) || (unsigned)kind > RATION_REPORT_ALLOCATION)
         return RATION_ERR_INVALID;
 
     const ration_call call = {.op = RATION_OP_REPORT, .at = rn_clock_clamp(engine, now), .report = kind};

@@ -5,7 +5,9 @@
 /* The engine's inside, shared by the files that make it: admit, pump, feedback, report, engine. */
 
 #include "core/book.h"
+#include "core/circuit.h"
 #include "core/events.h"
+#include "core/lane.h"
 #include "core/lease.h"
 #include "core/route.h"
 
@@ -18,11 +20,14 @@ struct ration_engine {
     rn_routes routes;
     rn_leases leases;
     rn_events events;
-    rn_heap look;                  /* waiters that may have become able to go or to grow */
-    rn_heap doomed;                /* waiters that must be refused */
-    struct rn_counter_list dirty;  /* counters that changed in this call */
-    struct rn_counter_list shrunk; /* those of them where less may be there */
-    ration_time now;               /* the newest instant seen */
+    rn_heap look;                   /* waiters that may have become able to go or to grow */
+    rn_heap doomed;                 /* waiters that must be refused */
+    struct rn_counter_list dirty;   /* counters that changed in this call */
+    struct rn_counter_list shrunk;  /* those of them where less may be there */
+    struct rn_counter_list growing; /* adaptive counters that demand may make grow */
+    ration_lease *blocking;         /* of the last decision */
+    size_t blocking_count, blocking_capacity;
+    ration_time now; /* the newest instant seen */
     uint64_t serial;
     uint64_t grants;
     uint64_t held;
@@ -41,17 +46,21 @@ typedef enum rn_stage {
 typedef struct rn_finding {
     bool bound;   /* something is short, or refuses */
     bool refuses; /* something refuses whatever the deadline, or comes after it */
+    bool barred;  /* something other than fairness does: so it has not asked for its share (chapter 2) */
+    bool nomem;   /* there is no memory to say yes */
     ration_reason reason;
-    rn_counter *counter;  /* of what is named; NULL: an account's penalty */
-    ration_time named_at; /* of what is named */
-    ration_time retry_at; /* the latest of all; RATION_NEVER_US: one is unknown */
+    rn_counter *counter;   /* of what is named; NULL: an account's penalty, or a circuit */
+    rn_circuit *circuit;   /* the one that is open */
+    const rn_place *place; /* at the counter that is named */
+    ration_time named_at;  /* of what is named */
+    ration_time retry_at;  /* the latest of all; RATION_NEVER_US: one is unknown */
     bool estimate;
     ration_facts facts;
 } rn_finding;
 
 rn_ask rn_ask_of(const rn_lease *lease, const rn_place *place);
-/* Examine every counter and penalty of a request. */
-void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, rn_finding *out);
+/* Examine every counter and penalty of a request. `when`: the times are wanted, too. */
+void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, bool when, rn_finding *out);
 /* Examine as the provider would: its units and penalties alone. */
 void rn_examine_as_enforcer(ration_engine *engine, const rn_lease *lease, rn_finding *out);
 /* Count at each shadow limit that would have bound. 1 if there is one, else 0. */
@@ -70,6 +79,17 @@ bool rn_place_binds(const rn_place *place);
 /* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, the time of its
  * next change moved, or a penalty came. */
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk);
+/* The same, and what the lane of a place has or is short of changed. */
+void rn_mark_place(ration_engine *engine, const rn_place *place, bool shrunk);
+/* Refuse a waiter if it has become true that no wait helps. */
+void rn_doom(ration_engine *engine, rn_lease *lease);
+/* Tell the counters that keep account of it what happens to a request: all of them, or the one that was named. */
+void rn_note_all(ration_engine *engine, const rn_lease *lease, rn_note what);
+void rn_note_refused(ration_engine *engine, const rn_lease *lease, rn_counter *named, ration_reason reason);
+/* There is demand for what is short: adaptive limits may grow by it. True: one has. */
+bool rn_demand(ration_engine *engine, const rn_lease *lease);
+/* An adaptive limit may have moved from `before`: followers are resized, and it is told. */
+void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, const char *cause);
 /* A penalty is over: those who waited for that alone may go. */
 void rn_penalty_over(ration_engine *engine, rn_counter *counter);
 void rn_account_penalty_over(ration_engine *engine, rn_account *account);
@@ -85,6 +105,19 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted);
 void rn_waiter_refuse(ration_engine *engine, const rn_lease *lease, const rn_finding *finding);
 /* A waiter leaves with nothing; its handle dies. */
 void rn_waiter_drop(ration_engine *engine, rn_lease *lease);
+
+/* ---- circuit.c: breakers ---- */
+
+/* Time does something to the circuit. */
+void rn_circuit_due(ration_engine *engine, rn_circuit *circuit);
+/* Does an open circuit refuse it? */
+bool rn_circuit_bars(const rn_lease *lease);
+/* It is let through. */
+void rn_circuit_enter(ration_engine *engine, rn_lease *lease);
+/* It ends without a result; nothing if it has had one. */
+void rn_circuit_leave(ration_engine *engine, rn_lease *lease);
+void rn_circuit_result(ration_engine *engine, rn_lease *lease, bool ok);
+int rn_circuit_health(ration_engine *engine, ration_text account, bool ok);
 
 /* ---- report.c ---- */
 
@@ -108,7 +141,7 @@ void rn_grant(ration_engine *engine, rn_lease *lease);
 void rn_lease_end(ration_engine *engine, rn_lease *lease);  /* holds go back, the handle dies */
 void rn_lease_drop(ration_engine *engine, rn_lease *lease); /* the handle dies; nothing is held */
 void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out);
-void rn_event_emit(ration_engine *engine, const ration_event *event, rn_counter *pin);
+void rn_event_emit(ration_engine *engine, const ration_event *event, uint32_t *pin);
 /* Events that the requests now alive may still cause by themselves: a waiter is granted and then lost, a lease is
  * lost. */
 size_t rn_events_owed(const ration_engine *engine);

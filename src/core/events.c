@@ -45,19 +45,19 @@ int rn_events_reserve(rn_events *events, size_t count)
     return RATION_OK;
 }
 
-void rn_events_push(rn_events *events, const ration_event *event, rn_counter *pin)
+void rn_events_push(rn_events *events, const ration_event *event, uint32_t *pin)
 {
     assert(events->count < events->capacity);
     events->ring[(events->first + events->count) % events->capacity] = (rn_event){*event, pin};
     events->count++;
     if (pin != NULL)
-        pin->pins++;
+        ++*pin;
 }
 
 bool rn_events_take(rn_events *events, ration_event *out)
 {
     if (events->taken != NULL)
-        events->taken->pins--;
+        --*events->taken;
     events->taken = NULL;
     if (events->count == 0)
         return false;

@@ -12,8 +12,12 @@
 
 static void put_where(rn_builder *b, const ration_decision *d)
 {
+    if (d->limit == NULL && d->key.size > 0) {
+        rn_builder_text(b, d->key);
+        return;
+    }
     if (d->limit == NULL) {
-        rn_builder_str(b, "the account");
+        rn_builder_str(b, d->facts.tenant.data != NULL ? "the ceiling" : "the account");
         return;
     }
     rn_builder_str(b, "limit ");
@@ -112,9 +116,9 @@ static const char *plain(ration_reason reason)
 {
     switch (reason) {
     case RATION_REASON_UNKNOWN_TENANT:
-        return "No limit knows this tenant; declare it, or leave it out.";
+        return "The limit knows no such tenant; add it to `tenants`, or say with `unknownTenant` what it counts as.";
     case RATION_REASON_UNKNOWN_CLASS:
-        return "No limit knows this class; declare it, or leave it out.";
+        return "The limit knows no such class; add it to `classes`, or leave the class out.";
     case RATION_REASON_UNKNOWN_ACCOUNT:
         return "There is no such account at this provider; see `accounts` in the configuration.";
     case RATION_REASON_UNKNOWN_PROVIDER:
@@ -148,12 +152,109 @@ static const char *plain(ration_reason reason)
     return "";
 }
 
+/* ---- fairness: what is the tenant's own, what is on loan, and what to change ---- */
+
+/* "Tenant a asks limit tokens at acc for 50" */
+static void put_asks(rn_builder *b, const ration_decision *d)
+{
+    rn_builder_str(b, "Tenant ");
+    rn_builder_text(b, d->facts.tenant);
+    rn_builder_str(b, " asks ");
+    put_where(b, d);
+    rn_builder_str(b, " for ");
+    rn_builder_micro(b, d->facts.charge);
+}
+
+static int64_t free_of(const ration_facts *f)
+{
+    return rn_max(0, rn_sub(f->guarantee, rn_add(f->own, f->lent)));
+}
+
+static void put_guarantee(rn_builder *b, const ration_facts *f)
+{
+    rn_builder_micro(b, free_of(f));
+    rn_builder_str(b, " of its guarantee of ");
+    rn_builder_micro(b, f->guarantee);
+    rn_builder_str(b, " is free");
+}
+
+static void explain_on_loan(rn_builder *b, const ration_decision *d)
+{
+    put_asks(b, d);
+    rn_builder_str(b, ", which it is entitled to: ");
+    put_guarantee(b, &d->facts);
+    rn_builder_str(b, ", ");
+    rn_builder_micro(b, d->facts.lent);
+    rn_builder_str(b, " is on loan since it was idle. Nothing more of it is lent while it asks");
+    if (!rn_time_known(d->retry_at))
+        rn_builder_str(b, ", but a lease in the way is past its declared end or has none");
+    put_when(b, d);
+}
+
+static void explain_hold(rn_builder *b, const ration_decision *d)
+{
+    const ration_facts *f = &d->facts;
+
+    put_asks(b, d);
+    if (f->hold_us == RATION_UNSET || f->hold_us == RATION_FOREVER_US) {
+        rn_builder_str(b, " without declaring how long it will hold it");
+    } else {
+        rn_builder_str(b, ", to be held for ");
+        rn_builder_duration(b, f->hold_us);
+    }
+    rn_builder_str(b, ". Only ");
+    put_guarantee(b, f);
+    rn_builder_str(b, ", and nothing is lent for longer than the reclaim horizon of ");
+    rn_builder_duration(b, f->horizon_us);
+    rn_builder_str(b, ", since its owner could not have it back in time. Declare a hold of ");
+    rn_builder_duration(b, f->horizon_us);
+    rn_builder_str(b, " or less, ask for less at once, ");
+    if (f->charge <= f->guarantee)
+        rn_builder_str(b, "let it wait for the tenant's own leases to end, ");
+    rn_builder_str(b, "or raise `reclaimHorizon`.");
+}
+
+static void explain_pool(rn_builder *b, const ration_decision *d)
+{
+    const ration_facts *f = &d->facts;
+
+    put_asks(b, d);
+    rn_builder_str(b, ": ");
+    put_guarantee(b, f);
+    rn_builder_str(b, ", and idle tenants can lend ");
+    rn_builder_micro(b, f->pool);
+    rn_builder_str(b, " of the ");
+    rn_builder_micro(b, rn_max(0, rn_sub(f->charge, free_of(f))));
+    rn_builder_str(b, " that are missing");
+    if (f->ahead > 0) {
+        rn_builder_str(b, "; waiters ahead need ");
+        rn_builder_micro(b, f->ahead);
+    }
+    put_when(b, d);
+}
+
+/* False: not about fairness. */
+static bool explain_fairness(rn_builder *b, const ration_decision *d)
+{
+    if (d->facts.tenant.data == NULL)
+        return false;
+    if (d->reason == RATION_REASON_GUARANTEE_ON_LOAN)
+        explain_on_loan(b, d);
+    else if (d->reason == RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON)
+        explain_hold(b, d);
+    else if (d->reason == RATION_REASON_NOTHING_TO_BORROW)
+        explain_pool(b, d);
+    else
+        return false;
+    return true;
+}
+
 size_t ration_decision_explain(const ration_decision *decision, char *buffer, size_t size)
 {
     rn_builder b;
 
     rn_builder_init(&b, buffer, size);
-    if (decision == NULL || decision->result != RATION_REFUSED)
+    if (decision == NULL || decision->result != RATION_REFUSED || explain_fairness(&b, decision))
         return b.used;
 
     const char *start = what(decision->reason);

@@ -79,7 +79,7 @@ static void penalty_report(ration_engine *engine, const rn_lease *lease, const r
     /* Of all events this one alone may be lost for want of memory. */
     if (penalty->until.us - engine->now.us > LONG_PENALTY_US &&
         rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
-        rn_event_emit(engine, &event, counter);
+        rn_event_emit(engine, &event, counter != NULL ? &counter->pins : NULL);
 }
 
 static void penalize_counter(ration_engine *engine, const rn_lease *lease, rn_counter *counter, ration_time granted_at,
@@ -148,62 +148,127 @@ static void teach(ration_engine *engine, rn_lease *lease, const rn_reply *reply)
 {
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
+        rn_counter *counter = place->counter;
+        const rn_kind *kind = counter->limit->kind;
+        const int64_t level = kind->level != NULL ? kind->level(counter) : 0;
 
-        place->counter->limit->kind->observe(place->counter, engine->now, &place->hold, reply);
+        kind->observe(counter, engine->now, &place->hold, reply);
         place->hold.seen = true;
-        rn_mark(engine, place->counter, true);
+        if (kind->level != NULL)
+            rn_level_moved(engine, counter, level, "the provider throttled");
+        rn_mark(engine, counter, true);
     }
 }
 
-static void throttled(ration_engine *engine, rn_lease *lease, const rn_reply *reply)
+/* When the provider said that one may come back; RATION_NEVER_US: it did not, or not so that it can be read. */
+static ration_time retry_after(ration_engine *engine, const rn_reply *reply)
 {
     ration_time retry_at = {RATION_NEVER_US};
 
+    if (reply->response == NULL)
+        return retry_at;
+
+    const rn_field field = rn_field_retry_after(reply->response, engine->now, &retry_at);
+
+    if (field == RN_FIELD_BAD)
+        engine->totals.sync_rejected++;
+    return field == RN_FIELD_OK ? retry_at : ration_time_of(RATION_NEVER_US);
+}
+
+/* Adaptive limits that pause until the provider's own time. */
+static void pause(ration_engine *engine, const rn_lease *lease, ration_time retry_at)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_counter *counter = lease->places[i].counter;
+
+        if (rn_time_before(engine->now, retry_at) && rn_time_known(retry_at) && rn_place_binds(&lease->places[i]) &&
+            counter->limit->rule->kind == RATION_KIND_ADAPTIVE && counter->limit->rule->adaptive.pause_on_retry_after &&
+            rn_time_before(counter->penalty.until, retry_at))
+            penalize_counter(engine, lease, counter, lease->since, retry_at);
+    }
+}
+
+static void rate_limited(ration_engine *engine, rn_lease *lease, const rn_reply *reply)
+{
     engine->totals.rate_limited++;
     if (!was_predicted(engine, lease))
         engine->totals.unexpected_429++;
-    if (reply->response != NULL) {
-        const rn_field field = rn_field_retry_after(reply->response, engine->now, &retry_at);
 
-        if (field != RN_FIELD_OK)
-            retry_at.us = RATION_NEVER_US;
-        if (field == RN_FIELD_BAD)
-            engine->totals.sync_rejected++;
-    }
+    const ration_time retry_at = retry_after(engine, reply);
+
     teach(engine, lease, reply);
     penalize(engine, lease, retry_at);
+    if (reply->throttled)
+        pause(engine, lease, retry_at);
+}
+
+/* What a status means to adaptive limits and breakers. */
+static ration_outcome outcome_of(const ration_error_rule *rule, int status, bool is_rate_limited)
+{
+    if (rule->throttled_count > 0 ? status_in(status, rule->throttled, rule->throttled_count, NULL, 0)
+                                  : is_rate_limited)
+        return RATION_OUTCOME_THROTTLED;
+    if (rule->failure_count > 0 ? status_in(status, rule->failure, rule->failure_count, NULL, 0)
+                                : is_transient(rule, status))
+        return RATION_OUTCOME_FAILURE;
+    return RATION_OUTCOME_SUCCESS;
+}
+
+/* Throttled and cancelled are no result for a breaker. */
+static void feed_breaker(ration_engine *engine, rn_lease *lease, ration_outcome outcome)
+{
+    switch (outcome) {
+    case RATION_OUTCOME_SUCCESS:
+        rn_circuit_result(engine, lease, true);
+        break;
+    case RATION_OUTCOME_FAILURE:
+        rn_circuit_result(engine, lease, false);
+        break;
+    case RATION_OUTCOME_THROTTLED:
+    case RATION_OUTCOME_CANCELLED:
+        rn_circuit_leave(engine, lease);
+        break;
+    }
 }
 
 void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_response *response)
 {
     const ration_error_rule *rule = &lease->route->provider->rule.errors;
     const bool first = response->status != 0 && !lease->status_seen;
+    const bool limited = first && is_rate_limited(rule, response);
+    const ration_outcome outcome = outcome_of(rule, response->status, limited);
     const rn_reply reply = {
         .response = response,
-        .rate_limited = first && is_rate_limited(rule, response),
+        .rate_limited = limited,
+        .throttled = first && outcome == RATION_OUTCOME_THROTTLED,
         .rejected = &engine->totals.sync_rejected,
     };
 
     lease->status_seen = lease->status_seen || first;
-    if (reply.rate_limited) {
-        throttled(engine, lease, &reply);
-        return;
+    if (limited) {
+        rate_limited(engine, lease, &reply);
+    } else {
+        teach(engine, lease, &reply);
+        if (reply.throttled)
+            pause(engine, lease, retry_after(engine, &reply));
+        else if (first && !is_transient(rule, response->status))
+            succeed(lease);
     }
-    teach(engine, lease, &reply);
-    if (first && !is_transient(rule, response->status))
-        succeed(lease);
+    if (first)
+        feed_breaker(engine, lease, outcome);
 }
 
 void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outcome)
 {
     const rn_reply reply = {
         .rate_limited = outcome == RATION_OUTCOME_THROTTLED,
+        .throttled = outcome == RATION_OUTCOME_THROTTLED,
         .rejected = &engine->totals.sync_rejected,
     };
 
     switch (outcome) {
     case RATION_OUTCOME_THROTTLED:
-        throttled(engine, lease, &reply);
+        rate_limited(engine, lease, &reply);
         break;
     case RATION_OUTCOME_SUCCESS:
         teach(engine, lease, &reply);
@@ -213,4 +278,5 @@ void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outc
     case RATION_OUTCOME_CANCELLED:
         break;
     }
+    feed_breaker(engine, lease, outcome);
 }

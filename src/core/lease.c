@@ -153,3 +153,16 @@ bool rn_look_less(const rn_heap_node *a, const rn_heap_node *b)
         return x->route->provider->index < y->route->provider->index;
     return rn_rank_before(&x->rank, &y->rank);
 }
+
+rn_place *rn_place_by_charge(rn_heap_node *node)
+{
+    return node == NULL ? NULL : (rn_place *)(void *)((char *)node - offsetof(rn_place, by_charge));
+}
+
+bool rn_charge_more(const rn_heap_node *a, const rn_heap_node *b)
+{
+    const rn_place *x = (const rn_place *)(const void *)((const char *)a - offsetof(rn_place, by_charge));
+    const rn_place *y = (const rn_place *)(const void *)((const char *)b - offsetof(rn_place, by_charge));
+
+    return x->charge > y->charge;
+}

@@ -16,10 +16,13 @@ typedef enum rn_lease_state {
 
 /* A request's spot at one counter: a place in the queue while it waits, a hold while it is granted. */
 typedef struct rn_place {
-    rn_heap_node node;           /* in counter->places while it keeps its place there (its short set) */
+    rn_heap_node node;           /* in lane->places while it keeps its place there (its short set) */
+    rn_heap_node by_charge;      /* the same, in lane->charges */
     TAILQ_ENTRY(rn_place) watch; /* in counter->watchers or counter->parked while it waits */
     struct rn_lease *lease;
     rn_counter *counter;
+    rn_lane *lane;       /* NULL: nobody has ever waited there */
+    uint32_t lane_index; /* RN_LANE_UNKNOWN: the limit does not know its tenant or class */
     int64_t charge;
     rn_hold hold;
 } rn_place;
@@ -35,6 +38,9 @@ typedef struct rn_lease {
     bool parked;
     bool doomed;      /* `look` is in the engine's heap of those to refuse */
     bool status_seen; /* an observed status has reached the engine */
+    bool health;      /* a breaker's health check */
+    bool demands;     /* it is decided as if adaptive limits had grown by it (a check, which changes nothing) */
+    rn_breaker_pass pass;
     int64_t cost;
     int64_t hold_us;
     int64_t ttl_us;
@@ -46,6 +52,7 @@ typedef struct rn_lease {
     rn_line *line;
     rn_heap_node look; /* in the engine's heap of waiters to look at */
     TAILQ_ENTRY(rn_lease) in_line;
+    TAILQ_ENTRY(rn_lease) in_circuit; /* while it waits */
     TAILQ_ENTRY(rn_lease) in_parked;
     SLIST_ENTRY(rn_lease) in_free; /* or among those whose deadline is this instant */
     rn_place *places;              /* one per counter of the route; memory kept for the next life */
@@ -58,6 +65,9 @@ SLIST_HEAD(rn_lease_free_list, rn_lease);
 /* Waiting order: of the places of a counter, and of leases by their `look` (providers in order of declaration). */
 rn_heap_less rn_place_less;
 rn_heap_less rn_look_less;
+/* The place with the largest charge first. */
+rn_heap_less rn_charge_more;
+rn_place *rn_place_by_charge(rn_heap_node *node); /* NULL for NULL */
 
 typedef struct rn_leases {
     const ration_allocator *mem;

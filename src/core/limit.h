@@ -16,11 +16,13 @@
 
 #include "base/heap.h"
 #include "base/map.h"
+#include "core/adaptive.h"
 #include "core/alarm.h"
 #include "core/bucket.h"
 #include "core/penalty.h"
 #include "core/queue.h"
 #include "core/quota.h"
+#include "core/share.h"
 #include "core/slots.h"
 #include "core/zone.h"
 
@@ -31,6 +33,8 @@ typedef struct rn_kind rn_kind;
 struct rn_place;
 struct rn_route_link;
 
+#define RN_LANE_UNKNOWN UINT32_MAX /* the limit does not know the tenant or class */
+
 /* One request as a limit sees it. */
 typedef struct rn_ask {
     int64_t charge;       /* micro-units, >= 0 */
@@ -40,6 +44,13 @@ typedef struct rn_ask {
     bool retry;
     bool critical;
     bool enforcer; /* as the provider would judge it: no margin, share or reserve */
+    bool when;     /* `at` of the verdict is wanted, even where it costs more than the verdict */
+    bool demand;   /* an adaptive limit that may grow by this demand counts as grown */
+    uint32_t lane; /* of the tenant or class, for kinds that have lanes */
+    int64_t cost;
+    int64_t hold_us; /* RATION_UNSET: not declared */
+    int64_t left;    /* take: the largest charge of its lane that still waits short */
+    uint64_t serial; /* of the request */
 } rn_ask;
 
 typedef enum rn_fit {
@@ -55,7 +66,53 @@ typedef struct rn_verdict {
     bool estimate;        /* `at` rests on what others declared */
     int64_t available;    /* for the explanation; RATION_UNSET: means nothing */
     int64_t capacity;
+    bool nomem; /* it would be there, but there is no memory to write it down */
 } rn_verdict;
+
+/* What happens to a request that asks at a counter, for kinds that keep account of it. */
+typedef enum rn_note {
+    RN_NOTE_ASKED = 0, /* refused only because it may not wait */
+    RN_NOTE_WAIT,      /* begins to wait, for whatever */
+    RN_NOTE_SHORT,     /* keeps a place here from now on */
+    RN_NOTE_FOUND,     /* is the first of its lane, was looked at and cannot take here */
+    RN_NOTE_LEAVE,     /* waits no longer and gets nothing */
+    RN_NOTE_GRANTED,   /* waits no longer; `take` follows */
+    RN_NOTE_REFUSED,   /* was refused with `reason`, and this counter named */
+} rn_note;
+
+/* Waiters that stand in each other's way at a counter: all of them, or those of one tenant or class. */
+typedef struct rn_lane {
+    rn_counter *counter;
+    rn_heap places; /* of waiters that have the counter in their short set, in waiting order */
+    int64_t charge; /* of all of them together */
+    rn_rank last;   /* none of them comes after it */
+} rn_lane;
+
+/* The lane of a tenant. */
+typedef struct rn_tenant_lane {
+    rn_lane lane;
+    rn_heap charges;   /* the same places, the largest charge first */
+    rn_rank rank;      /* of the first, while it is among the borrowers */
+    rn_tree_node node; /* in `lanes->borrowers`, by rank; its value is what the first would have to borrow */
+} rn_tenant_lane;
+
+/* The lanes of a counter whose kind has more than one. */
+typedef struct rn_lanes {
+    size_t count;
+    rn_tree borrowers; /* lanes of tenants whose first could borrow what it needs, were it there */
+    int64_t pool_seen; /* what idle lenders could give when the borrowers were last looked at */
+    bool chasing;      /* the borrowers are being looked at, one after the other; `chase` is the last one */
+    rn_rank chase;
+    rn_counter *leader;                 /* share: the adaptive counter whose limit is its ceiling */
+    SLIST_HEAD(, rn_counter) followers; /* adaptive: whose ceiling it is */
+    rn_lane *at[];                      /* by number, made when somebody begins to wait there */
+} rn_lanes;
+
+typedef enum rn_lanes_kind {
+    RN_LANES_ONE = 0, /* all waiters of a counter in one */
+    RN_LANES_CLASSES, /* a few */
+    RN_LANES_TENANTS, /* many; they borrow from each other */
+} rn_lanes_kind;
 
 /* What one lease holds at one counter. Lives in the lease; linked in `counter->holds` in order of grants. */
 struct rn_hold {
@@ -68,7 +125,11 @@ struct rn_hold {
     bool retry;
     bool critical;
     bool seen; /* observed, or released with success or throttled; the engine sets it after `observe` */
-    rn_quota_hold quota;
+    uint32_t lane;
+    union {
+        rn_quota_hold quota;
+        rn_ceiling_hold share;
+    };
 };
 
 TAILQ_HEAD(rn_hold_list, rn_hold);
@@ -78,6 +139,7 @@ TAILQ_HEAD(rn_counter_list, rn_counter);
 typedef struct rn_reply {
     const ration_response *response;
     bool rate_limited;  /* matches `errors.rateLimited` */
+    bool throttled;     /* what adaptive limits take for "too many" */
     uint64_t *rejected; /* counts header values that were ignored */
 } rn_reply;
 
@@ -94,9 +156,15 @@ struct rn_limit {
     union {
         rn_bucket_spec bucket;
         rn_quota_spec quota;
+        rn_share_spec share;
+        rn_adaptive_spec *adaptive; /* in the arena */
     } spec;
-    struct rn_scope *scope; /* how its keys are made; core/scope.h */
-    uint32_t uid;           /* of all limits of the engine */
+    rn_arena *arena; /* of the rules, for `prepare` */
+    const ration_allocator *mem;
+    rn_limit *follows;          /* share: the adaptive limit that its ceiling follows; NULL: none */
+    SLIST_ENTRY(rn_limit) next; /* of those that have been prepared */
+    struct rn_scope *scope;     /* how its keys are made; core/scope.h */
+    uint32_t uid;               /* of all limits of the engine */
     struct rn_counter_list counters;
     int64_t counter_count;
 };
@@ -107,12 +175,15 @@ struct rn_counter {
     rn_limit *limit;
     const ration_allocator *mem;
     ration_text key;
-    ration_ratio share; /* the smallest of the accounts that can reach it */
+    ration_ratio share;     /* the smallest of the accounts that can reach it */
+    ration_time started_at; /* when the engine began */
     struct rn_hold_list holds;
     union {
         rn_bucket bucket;
         rn_slots slots;
         rn_quota *quota; /* a block of its own: it is large, and most counters are none */
+        rn_ceiling *share;
+        rn_adaptive *adaptive;
     } u;
 
     /* What the engine uses. */
@@ -121,9 +192,10 @@ struct rn_counter {
     TAILQ_HEAD(, rn_route_link) routes; /* that lead here */
     rn_penalty penalty;
     rn_alarm penalty_timer;
-    rn_heap places;                               /* of waiters that have it in their short set, in waiting order */
-    int64_t places_charge;                        /* of all of them together */
-    rn_rank places_last;                          /* none of them comes after it */
+    rn_lane lane;       /* the only one, where the kind has no others */
+    rn_lanes *lanes;    /* NULL: `lane` */
+    size_t place_count; /* in all lanes */
+    SLIST_ENTRY(rn_counter) in_followers;
     TAILQ_HEAD(rn_place_list, rn_place) watchers; /* of all waiters that need it, but for the parked ones */
     struct rn_place_list parked;                  /* of those that could take everything while a penalty runs */
     size_t watcher_count;                         /* in both lists */
@@ -132,6 +204,8 @@ struct rn_counter {
     rn_alarm wake;                                /* when the first in `places` can take by time alone */
     TAILQ_ENTRY(rn_counter) in_dirty;
     TAILQ_ENTRY(rn_counter) in_shrunk;
+    TAILQ_ENTRY(rn_counter) in_growing;
+    bool growing; /* demand may make it grow: to be asked before anybody is looked at */
     bool dirty;
     bool shrunk;                    /* less may be there than when its waiters were last looked at */
     int64_t watch_charge_max;       /* bound over watchers: the largest charge */
@@ -149,8 +223,10 @@ struct rn_kind {
     const char *name;
     ration_reason reason; /* when something is short */
     bool timed; /* what is short comes back by time alone, so a waiter for whom it is too late need not wait */
+    rn_lanes_kind lanes;
     /* Compile `limit->rule` into `limit->spec`; RATION_ERR_CONFIG with `fault->text` and the key in `fault->path`. */
     int (*prepare)(rn_limit *limit, ration_fault *fault);
+    void (*unprepare)(rn_limit *limit);                /* NULL: nothing to free */
     int (*init)(rn_counter *counter, ration_time now); /* RATION_ERR_NOMEM */
     void (*fini)(rn_counter *counter);
     void (*check)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out);
@@ -167,11 +243,22 @@ struct rn_kind {
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
+
+    /* The rest is NULL for kinds without lanes. */
+    uint32_t (*lane_of)(const rn_limit *limit, ration_text tenant, ration_text class_name);
+    size_t (*lane_count)(const rn_limit *limit);
+    void (*note)(rn_counter *counter, ration_time now, const rn_ask *ask, rn_note what, ration_reason reason,
+                 bool is_short);
+    /* The rest is NULL but for adaptive limits. */
+    bool (*demand)(rn_counter *counter, ration_time now, const rn_ask *ask); /* there is demand at the cap: it grew */
+    int64_t (*level)(const rn_counter *counter);                             /* what it stands at, in micro-units */
 };
 
 extern const rn_kind rn_kind_rate;        /* bucket.c */
 extern const rn_kind rn_kind_concurrency; /* slots.c */
 extern const rn_kind rn_kind_quota;       /* quota.c */
+extern const rn_kind rn_kind_share;       /* share.c */
+extern const rn_kind rn_kind_adaptive;    /* adaptive.c */
 
 /* Fill `*fault` with a key of the rule and what is wrong with it; returns RATION_ERR_CONFIG, for `prepare` to
  * return. */

@@ -95,10 +95,95 @@ void rn_account_penalty_over(ration_engine *engine, rn_account *account)
     }
 }
 
+/* ---- marks ---- */
+
+static void first_look(ration_engine *engine, const rn_lane *lane)
+{
+    const rn_place *first = lane == NULL ? NULL : rn_lane_first(lane);
+
+    if (first != NULL)
+        look_push(engine, first->lease);
+}
+
+/* The first of a tenant's lane, what it would have to borrow, or both may have changed. */
+static void lane_borrow(rn_lane *lane)
+{
+    const rn_place *first = rn_lane_first(lane);
+    int64_t need = 0;
+
+    if (first != NULL) {
+        const rn_ask ask = rn_ask_of(first->lease, first);
+
+        need = rn_share_need(lane->counter, &ask);
+    }
+    rn_lane_borrows(lane, need);
+}
+
+/* Look at the next of the borrowers after `after` that the pool would do for; the chase ends when there is none. */
+static void chase_on(ration_engine *engine, rn_counter *counter, const rn_rank *after)
+{
+    rn_lanes *lanes = counter->lanes;
+    const rn_lane *lane = rn_lane_borrower(counter, after, rn_share_pool(counter, engine->now));
+
+    lanes->chasing = lane != NULL;
+    if (lane == NULL)
+        return;
+
+    const rn_place *first = rn_lane_first(lane);
+
+    lanes->chase = first->lease->rank;
+    look_push(engine, first->lease);
+}
+
+/* A waiter has been looked at, or is gone: if it was the one chased, the next of the borrowers is looked at. */
+static void chase_passed(ration_engine *engine, const rn_lease *lease)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_counter *counter = lease->places[i].counter;
+
+        if (counter->lanes != NULL && counter->lanes->chasing && counter->lanes->chase.serial == lease->rank.serial)
+            chase_on(engine, counter, &lease->rank);
+    }
+}
+
+/* Tenants whose own units have come back, and borrowers if idle lenders can give more than they could. */
+static void tenants_look(ration_engine *engine, rn_counter *counter)
+{
+    rn_lanes *lanes = counter->lanes;
+    const int64_t pool = rn_share_pool(counter, engine->now);
+    uint32_t tenant;
+
+    while ((tenant = rn_share_touched(counter)) != RN_TENANT_NONE) {
+        rn_lane *lane = rn_lane_at(counter, tenant);
+
+        if (lane != NULL) {
+            lane_borrow(lane);
+            first_look(engine, lane);
+        }
+    }
+    if (pool > lanes->pool_seen)
+        chase_on(engine, counter, NULL);
+    lanes->pool_seen = pool;
+}
+
+static void counter_look(ration_engine *engine, rn_counter *counter)
+{
+    switch (counter->limit->kind->lanes) {
+    case RN_LANES_ONE:
+        first_look(engine, &counter->lane);
+        break;
+    case RN_LANES_CLASSES:
+        for (size_t i = 0; counter->place_count > 0 && i < counter->lanes->count; i++)
+            first_look(engine, counter->lanes->at[i]);
+        break;
+    case RN_LANES_TENANTS:
+        tenants_look(engine, counter);
+        break;
+    }
+}
+
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
 {
-    rn_heap_node *top = rn_heap_top(&counter->places);
-
     if (counter->watcher_count == 0)
         return;
     if (!counter->dirty) {
@@ -109,39 +194,92 @@ void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
         counter->shrunk = true;
         TAILQ_INSERT_TAIL(&engine->shrunk, counter, in_shrunk);
     }
-    if (top != NULL)
-        look_push(engine, ((rn_place *)(void *)top)->lease);
+    if (counter->limit->kind->demand != NULL && !counter->growing) {
+        counter->growing = true;
+        TAILQ_INSERT_TAIL(&engine->growing, counter, in_growing);
+    }
+    counter_look(engine, counter);
+}
+
+void rn_mark_place(ration_engine *engine, const rn_place *place, bool shrunk)
+{
+    rn_counter *counter = place->counter;
+
+    if (counter->watcher_count > 0 && counter->limit->kind->lanes == RN_LANES_TENANTS) {
+        rn_lane *lane = rn_lane_at(counter, place->lane_index);
+
+        if (lane != NULL) {
+            lane_borrow(lane);
+            first_look(engine, lane);
+        }
+    }
+    rn_mark(engine, counter, shrunk);
+}
+
+static void place_note(ration_engine *engine, const rn_place *place, rn_note what, ration_reason reason, bool is_short)
+{
+    const rn_ask ask = rn_ask_of(place->lease, place);
+
+    place->counter->limit->kind->note(place->counter, engine->now, &ask, what, reason, is_short);
+}
+
+/* Why the counter itself refuses; RATION_REASON_NONE: it does not. */
+static ration_reason reason_at(const ration_engine *engine, const rn_place *place)
+{
+    const rn_ask ask = rn_ask_of(place->lease, place);
+    rn_verdict verdict;
+
+    place->counter->limit->kind->check(place->counter, engine->now, &ask, &verdict);
+    return verdict.fit == RN_FIT_NOW ? RATION_REASON_NONE : verdict.reason;
+}
+
+void rn_note_all(ration_engine *engine, const rn_lease *lease, rn_note what)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+
+        if (place->counter->limit->kind->note == NULL || place->lane_index == RN_LANE_UNKNOWN)
+            continue;
+        if (what == RN_NOTE_ASKED) {
+            place_note(engine, place, what, reason_at(engine, place), !rn_place_can_take(engine, lease, place));
+        } else {
+            place_note(engine, place, what, RATION_REASON_NONE, rn_heap_contains(&place->node));
+        }
+    }
+}
+
+void rn_note_refused(ration_engine *engine, const rn_lease *lease, rn_counter *named, ration_reason reason)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+
+        if (place->counter == named && named->limit->kind->note != NULL && place->lane_index != RN_LANE_UNKNOWN)
+            place_note(engine, place, RN_NOTE_REFUSED, reason, false);
+    }
 }
 
 /* It keeps its place on the counter from now on: those behind it who need the counter must know. */
 static void place_keep(ration_engine *engine, rn_place *place)
 {
     rn_counter *counter = place->counter;
-    const int err = rn_heap_push(&counter->places, &place->node);
 
-    assert(err == RATION_OK);
-    (void)err;
-    if (counter->places.size == 1 || rn_rank_before(&counter->places_last, &place->lease->rank))
-        counter->places_last = place->lease->rank;
-    counter->places_charge = rn_add(counter->places_charge, place->charge);
+    rn_lane_enter(place->lane, place);
     counter_rouse(engine, counter);
-    if (rn_heap_top(&counter->places) == &place->node)
-        rn_mark(engine, counter, false);
+    if (counter->limit->kind->note != NULL)
+        place_note(engine, place, RN_NOTE_SHORT, RATION_REASON_NONE, true);
+    if (rn_lane_first(place->lane) == place)
+        rn_mark_place(engine, place, false);
 }
 
 static void place_leave(rn_place *place)
 {
-    rn_counter *counter = place->counter;
-
-    if (!rn_heap_contains(&place->node))
-        return;
-    rn_heap_remove(&counter->places, &place->node);
-    counter->places_charge = counter->places.size == 0 ? 0 : rn_sub(counter->places_charge, place->charge);
+    if (rn_heap_contains(&place->node))
+        rn_lane_leave(place->lane, place);
 }
 
 /* ---- coming and going ---- */
 
-static int wait_reserve(ration_engine *engine, const rn_lease *lease)
+static int wait_reserve(ration_engine *engine, rn_lease *lease)
 {
     const size_t waiters = (size_t)engine->totals.waiting + 1;
     int err = rn_heap_reserve(&engine->look, waiters);
@@ -149,9 +287,10 @@ static int wait_reserve(ration_engine *engine, const rn_lease *lease)
     if (err == RATION_OK)
         err = rn_heap_reserve(&engine->doomed, waiters);
     for (size_t i = 0; i < lease->place_count && err == RATION_OK; i++) {
-        rn_counter *counter = lease->places[i].counter;
+        rn_place *place = &lease->places[i];
 
-        err = rn_heap_reserve(&counter->places, counter->watcher_count + 1);
+        if (place->lane_index != RN_LANE_UNKNOWN)
+            err = rn_lane_reserve(place->counter, place->lane_index, place->counter->watcher_count + 1, &place->lane);
     }
     return err;
 }
@@ -160,6 +299,8 @@ static void watch(ration_engine *engine, rn_lease *lease, rn_place *place)
 {
     rn_counter *counter = place->counter;
 
+    if (counter->watcher_count == 0 && counter->limit->kind->lanes == RN_LANES_TENANTS)
+        counter->lanes->pool_seen = rn_share_pool(counter, engine->now);
     TAILQ_INSERT_TAIL(&counter->watchers, place, watch);
     counter->watcher_count++;
     counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
@@ -197,8 +338,11 @@ int rn_wait(ration_engine *engine, rn_lease *lease)
     rn_alarm_arm(&engine->timers, &lease->timer, lease->deadline);
     if (rn_penalty_runs(&account->penalty, engine->now))
         rn_alarm_arm(&engine->timers, &account->penalty_timer, account->penalty.until);
+    if (lease->pass.generation != 0)
+        TAILQ_INSERT_TAIL(&lease->route->circuit->waiting, lease, in_circuit);
     for (size_t i = 0; i < lease->place_count; i++)
         watch(engine, lease, &lease->places[i]);
+    rn_note_all(engine, lease, RN_NOTE_WAIT);
 
     bool all = true;
 
@@ -218,6 +362,9 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
     unpark(lease);
     rn_heap_remove(&engine->look, &lease->look);
     rn_alarm_disarm(&engine->timers, &lease->timer);
+    if (lease->pass.generation != 0)
+        TAILQ_REMOVE(&lease->route->circuit->waiting, lease, in_circuit);
+    rn_note_all(engine, lease, granted ? RN_NOTE_GRANTED : RN_NOTE_LEAVE);
     rn_queue_leave(&lease->route->provider->queue, lease, granted);
     engine->totals.waiting--;
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -225,14 +372,23 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
 
         place_leave(place);
         unwatch(engine, place);
-        rn_mark(engine, place->counter, false);
+        rn_mark_place(engine, place, false);
     }
+    chase_passed(engine, lease);
 }
 
 void rn_waiter_drop(ration_engine *engine, rn_lease *lease)
 {
     rn_unwait(engine, lease, false);
     rn_lease_drop(engine, lease);
+}
+
+/* What the key of the decision names. */
+static uint32_t *finding_pin(const rn_finding *finding)
+{
+    if (finding->circuit != NULL)
+        return &finding->circuit->pins;
+    return finding->counter != NULL ? &finding->counter->pins : NULL;
 }
 
 void rn_waiter_refuse(ration_engine *engine, const rn_lease *lease, const rn_finding *finding)
@@ -250,12 +406,13 @@ void rn_waiter_refuse(ration_engine *engine, const rn_lease *lease, const rn_fin
     event.decision.serial = lease->serial;
     engine->totals.refused++;
     engine->totals.refusals[finding->reason]++;
-    rn_event_emit(engine, &event, finding->counter);
+    rn_note_refused(engine, lease, finding->counter, finding->reason);
+    rn_event_emit(engine, &event, finding_pin(finding));
 }
 
 /* ---- refusing those for whom it has become true ---- */
 
-static void doom_if_true(ration_engine *engine, rn_lease *lease)
+void rn_doom(ration_engine *engine, rn_lease *lease)
 {
     if (lease->doomed || !rn_must_refuse(engine, lease))
         return;
@@ -275,7 +432,7 @@ static void places_doom(ration_engine *engine, rn_counter *counter, const struct
     TAILQ_FOREACH (place, places, watch) {
         counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
         counter->watch_deadline_min = rn_time_min(counter->watch_deadline_min, place->lease->deadline);
-        doom_if_true(engine, place->lease);
+        rn_doom(engine, place->lease);
     }
 }
 
@@ -296,11 +453,13 @@ static void counter_shrunk(ration_engine *engine, rn_counter *counter)
         .deadline = counter->watch_deadline_min,
         .may_wait = true,
     };
-    rn_verdict verdict;
+    /* What a lane can have is its own affair, and never becomes too little for ever. */
+    rn_verdict verdict = {.fit = RN_FIT_SHORT};
 
     if (counter->watcher_count == 0 || counter->limit->rule->enforce != RATION_ENFORCE_ON)
         return;
-    kind->check(counter, engine->now, &ask, &verdict);
+    if (kind->lanes == RN_LANES_ONE)
+        kind->check(counter, engine->now, &ask, &verdict);
 
     const bool late = kind->timed && verdict.fit == RN_FIT_SHORT && rn_time_before(ask.deadline, verdict.at);
     const bool paused =
@@ -325,7 +484,7 @@ static void refuse_doomed(ration_engine *engine)
     while ((lease = lease_of_look(rn_heap_pop(&engine->doomed))) != NULL) {
         rn_finding finding;
 
-        rn_examine(engine, lease, RN_STAGE_WAITING, &finding);
+        rn_examine(engine, lease, RN_STAGE_WAITING, true, &finding);
         rn_waiter_refuse(engine, lease, &finding);
         rn_waiter_drop(engine, lease);
     }
@@ -343,7 +502,7 @@ void rn_account_penalized(ration_engine *engine, rn_account *account)
             rn_lease *lease;
 
             TAILQ_FOREACH (lease, &((rn_line *)(void *)node)->waiting, in_line)
-                doom_if_true(engine, lease);
+                rn_doom(engine, lease);
         }
     }
 }
@@ -367,12 +526,25 @@ static bool grow(ration_engine *engine, rn_lease *lease)
     return grown;
 }
 
+/* The first of a tenant's or class's waiters is short of it still: that is when a reclaim begins. */
+static void places_found(ration_engine *engine, const rn_lease *lease)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+
+        if (place->counter->limit->kind->note != NULL && rn_heap_contains(&place->node) &&
+            rn_lane_first(place->lane) == place)
+            place_note(engine, place, RN_NOTE_FOUND, reason_at(engine, place), true);
+    }
+}
+
 static void look_at(ration_engine *engine, rn_lease *lease)
 {
     for (size_t i = 0; i < lease->place_count; i++) {
         const rn_place *place = &lease->places[i];
 
         if (rn_heap_contains(&place->node) && !rn_place_can_take(engine, lease, place)) {
+            places_found(engine, lease);
             unpark(lease);
             return;
         }
@@ -386,25 +558,120 @@ static void look_at(ration_engine *engine, rn_lease *lease)
     }
 }
 
-/* When the first waiter of the counter can take by time alone. */
-static void wake_arm(ration_engine *engine, rn_counter *counter)
+/* When a lane's first waiter can take by time alone. */
+static ration_time lane_wake(const ration_engine *engine, const rn_lane *lane)
 {
-    const rn_heap_node *top = rn_heap_top(&counter->places);
+    const rn_place *first = lane == NULL ? NULL : rn_lane_first(lane);
+
+    if (first == NULL || rn_place_can_take(engine, first->lease, first))
+        return ration_time_of(RATION_NEVER_US);
+
+    const rn_ask ask = rn_ask_of(first->lease, first);
+
+    return lane->counter->limit->kind->next_change(lane->counter, engine->now, &ask);
+}
+
+static ration_time counter_wake(const ration_engine *engine, rn_counter *counter)
+{
     ration_time at = {RATION_NEVER_US};
 
-    if (top != NULL) {
-        const rn_place *place = (const rn_place *)(const void *)top;
+    switch (counter->limit->kind->lanes) {
+    case RN_LANES_ONE:
+        return lane_wake(engine, &counter->lane);
+    case RN_LANES_CLASSES:
+        for (size_t i = 0; counter->place_count > 0 && i < counter->lanes->count; i++)
+            at = rn_time_min(at, lane_wake(engine, counter->lanes->at[i]));
+        return at;
+    case RN_LANES_TENANTS:
+        return rn_tree_first(&counter->lanes->borrowers) == NULL ? at : rn_share_pool_change(counter, engine->now);
+    }
+    return at;
+}
 
-        if (!rn_place_can_take(engine, place->lease, place)) {
-            const rn_ask ask = rn_ask_of(place->lease, place);
+static void wake_arm(ration_engine *engine, rn_counter *counter)
+{
+    ration_time at = counter_wake(engine, counter);
 
-            at = counter->limit->kind->next_change(counter, engine->now, &ask);
-            /* An instant that has passed would be looked at for ever. */
-            if (at.us <= engine->now.us)
-                at = rn_time_add(engine->now, 1);
+    /* An instant that has passed would be looked at for ever. */
+    if (at.us <= engine->now.us)
+        at = rn_time_add(engine->now, 1);
+    rn_alarm_arm(&engine->timers, &counter->wake, at);
+}
+
+/* ---- growing ---- */
+
+void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, const char *cause)
+{
+    const int64_t level = counter->limit->kind->level(counter);
+    rn_counter *follower;
+    const ration_event event = {
+        .type = RATION_EVENT_LIMIT,
+        .at = engine->now,
+        .decision = {.at = engine->now,
+                     .limit = counter->limit->rule->name,
+                     .key = counter->key,
+                     .retry_at = {RATION_NEVER_US}},
+        .value = level,
+        .cause = cause,
+    };
+
+    if (level == before)
+        return;
+    SLIST_FOREACH (follower, &counter->lanes->followers, in_followers) {
+        rn_share_resize(follower, engine->now, level);
+        rn_mark(engine, follower, true);
+    }
+    /* May be lost for want of memory: where the limit stands can be asked. */
+    if (rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
+        rn_event_emit(engine, &event, &counter->pins);
+}
+
+static bool place_demands(ration_engine *engine, const rn_place *place)
+{
+    rn_counter *counter = place->counter;
+    const rn_ask ask = rn_ask_of(place->lease, place);
+    const int64_t before = counter->limit->kind->level(counter);
+
+    if (!counter->limit->kind->demand(counter, engine->now, &ask))
+        return false;
+    rn_level_moved(engine, counter, before, "demand at the cap");
+    return true;
+}
+
+bool rn_demand(ration_engine *engine, const rn_lease *lease)
+{
+    bool grown = false;
+
+    for (size_t i = 0; i < lease->place_count; i++) {
+        const rn_place *place = &lease->places[i];
+
+        if (place->counter->limit->kind->demand != NULL && place->lane_index != RN_LANE_UNKNOWN &&
+            place_demands(engine, place)) {
+            grown = true;
+            rn_mark(engine, place->counter, false);
         }
     }
-    rn_alarm_arm(&engine->timers, &counter->wake, at);
+    return grown;
+}
+
+/* Let the adaptive limits that changed grow by the demand of those who wait. True: one has grown. */
+static bool grow_limits(ration_engine *engine)
+{
+    rn_counter *counter;
+
+    while ((counter = TAILQ_FIRST(&engine->growing)) != NULL) {
+        TAILQ_REMOVE(&engine->growing, counter, in_growing);
+        counter->growing = false;
+        for (size_t i = 0; counter->place_count > 0 && i < counter->lanes->count; i++) {
+            const rn_place *first = counter->lanes->at[i] == NULL ? NULL : rn_lane_first(counter->lanes->at[i]);
+
+            if (first != NULL && place_demands(engine, first)) {
+                rn_mark(engine, counter, false);
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void rn_pump(ration_engine *engine)
@@ -412,13 +679,17 @@ void rn_pump(ration_engine *engine)
     rn_counter *counter;
 
     for (;;) {
+        if (grow_limits(engine))
+            continue;
         refuse_doomed(engine);
 
         rn_lease *lease = lease_of_look(rn_heap_pop(&engine->look));
 
         if (lease == NULL)
             break;
+
         look_at(engine, lease);
+        chase_passed(engine, lease);
     }
     while ((counter = TAILQ_FIRST(&engine->dirty)) != NULL) {
         TAILQ_REMOVE(&engine->dirty, counter, in_dirty);

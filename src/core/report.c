@@ -84,11 +84,16 @@ static void report_counter(const ration_engine *engine, rn_counter *counter, con
         .kind = counter->limit->rule->kind,
         .enforce = counter->limit->rule->enforce,
         .key = counter->key,
-        .waiting = counter->places.size,
+        .waiting = counter->place_count,
         .shadowed = counter->shadowed,
     };
+    ration_class_report classes[RN_CLASSES_MAX];
 
     counter->limit->kind->describe(counter, engine->now, &report);
+    if (report.kind == RATION_KIND_ADAPTIVE) {
+        rn_adaptive_classes(counter, classes);
+        report.classes = classes;
+    }
     reporter->counter(reporter->ctx, &report);
 }
 
@@ -99,6 +104,58 @@ static void report_penalty(const ration_engine *engine, const rn_penalty *penalt
 
     if (rn_penalty_runs(penalty, engine->now))
         reporter->penalty(reporter->ctx, &report);
+}
+
+static bool circuit_less(const void *a, const void *b)
+{
+    const rn_circuit *x = a;
+    const rn_circuit *y = b;
+
+    return x->provider != y->provider ? x->provider->index < y->provider->index : rn_text_compare(x->key, y->key) < 0;
+}
+
+static int report_circuits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
+{
+    const rn_circuits *circuits = &engine->routes.circuits;
+    const void **sorted = rn_mem_zalloc(&engine->mem, circuits->by_name.size + 1, sizeof(const void *));
+    const rn_circuit *circuit;
+    size_t n = 0;
+
+    if (sorted == NULL)
+        return RATION_ERR_NOMEM;
+    TAILQ_FOREACH (circuit, &circuits->all, next) {
+        if (kind == RATION_REPORT_LIMITS || circuit->breaker.state != RATION_BREAKER_CLOSED)
+            sorted[n++] = circuit;
+    }
+    sort(sorted, n, circuit_less);
+    for (size_t i = 0; i < n; i++) {
+        const rn_circuit *at = sorted[i];
+        const ration_breaker_report report = {
+            .provider = at->provider->name.data,
+            .key = at->key,
+            .state = at->breaker.state,
+            .generation = at->breaker.generation,
+            .retry_at = rn_breaker_retry_at(&at->breaker),
+        };
+
+        reporter->breaker(reporter->ctx, &report);
+    }
+    rn_mem_free(&engine->mem, (void *)sorted);
+    return RATION_OK;
+}
+
+static int report_share(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
+{
+    ration_share_report report = {
+        .provider = counter->limit->provider,
+        .limit = counter->limit->rule->name,
+        .key = counter->key,
+    };
+    const int err = rn_share_report(counter, engine->now, &report);
+
+    if (err == RATION_OK)
+        reporter->share(reporter->ctx, &report);
+    return err;
 }
 
 static void report_rows(const ration_engine *engine, const void **sorted, size_t count, const ration_reporter *reporter)
@@ -117,7 +174,30 @@ static void report_rows(const ration_engine *engine, const void **sorted, size_t
     }
 }
 
-static int report_limits(const ration_engine *engine, const ration_reporter *reporter)
+/* Is there anything to report of a counter? What nobody asks for need not be sorted: of many counters few are paused. */
+static bool is_reported(const ration_engine *engine, const rn_counter *counter, ration_report_kind kind,
+                        const ration_reporter *reporter)
+{
+    if (kind == RATION_REPORT_FAIRNESS || kind == RATION_REPORT_ALLOCATION)
+        return counter->limit->rule->kind == RATION_KIND_SHARE;
+    return reporter->counter != NULL || rn_penalty_runs(&counter->penalty, engine->now);
+}
+
+static int report_sorted(const ration_engine *engine, const void **sorted, size_t count, ration_report_kind kind,
+                         const ration_reporter *reporter)
+{
+    int err = RATION_OK;
+
+    if (kind == RATION_REPORT_FAIRNESS || kind == RATION_REPORT_ALLOCATION) {
+        for (size_t i = 0; i < count && err == RATION_OK && reporter->share != NULL; i++)
+            err = report_share(engine, ((const row *)sorted[i])->counter, reporter);
+        return err;
+    }
+    report_rows(engine, sorted, count, reporter);
+    return reporter->breaker != NULL ? report_circuits(engine, kind, reporter) : RATION_OK;
+}
+
+static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
     const size_t count = engine->routes.counters.size;
     row *rows = rn_mem_zalloc(&engine->mem, count + 1, sizeof *rows);
@@ -130,16 +210,14 @@ static int report_limits(const ration_engine *engine, const ration_reporter *rep
     for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node)) {
         rn_counter *counter = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
 
-        /* Of many counters few are paused: what nobody asks for need not be sorted. */
-        if (reporter->counter == NULL && !rn_penalty_runs(&counter->penalty, engine->now))
+        if (!is_reported(engine, counter, kind, reporter))
             continue;
         rows[n] = (row){counter, provider_index(engine, counter->limit)};
         sorted[n] = &rows[n];
         n++;
     }
     sort(sorted, n, row_less);
-    report_rows(engine, sorted, n, reporter);
-    err = RATION_OK;
+    err = report_sorted(engine, sorted, n, kind, reporter);
 out:
     rn_mem_free(&engine->mem, rows);
     rn_mem_free(&engine->mem, (void *)sorted);
@@ -199,12 +277,11 @@ int rn_report(ration_engine *engine, ration_report_kind kind, const ration_repor
     switch (kind) {
     case RATION_REPORT_STATS:
     case RATION_REPORT_LIMITS:
-        return report_limits(engine, reporter);
-    case RATION_REPORT_LEASES:
-        return report_leases(engine, reporter);
     case RATION_REPORT_FAIRNESS:
     case RATION_REPORT_ALLOCATION:
-        break;
+        return report_limits(engine, kind, reporter);
+    case RATION_REPORT_LEASES:
+        return report_leases(engine, reporter);
     }
     return RATION_ERR_INVALID;
 }

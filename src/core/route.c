@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/lease.h"
+#include "core/lane.h"
 
 #define NAME_TENANT 7 /* their places among the names */
 #define NAME_CLASS 8
@@ -33,6 +33,7 @@ int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book
     *routes = (rn_routes){.mem = mem, .book = book, .timers = timers, .timers_needed = timers_needed};
     rn_map_init(&routes->by_names, mem);
     rn_map_init(&routes->counters, mem);
+    rn_circuits_init(&routes->circuits, mem, timers, timers_needed);
     TAILQ_INIT(&routes->idle);
     routes->scratch = rn_mem_alloc(mem, NAMES_MAX + KEY_MAX);
     return routes->scratch == NULL ? RATION_ERR_NOMEM : RATION_OK;
@@ -42,6 +43,8 @@ static void route_free(rn_routes *routes, rn_route *route)
 {
     for (size_t i = 0; i < route->count; i++)
         TAILQ_REMOVE(&route->links[i].counter->routes, &route->links[i], next);
+    if (route->circuit != NULL)
+        TAILQ_REMOVE(&route->circuit->routes, route, in_circuit);
     if (route->cached)
         rn_map_remove(&routes->by_names, &route->node);
     rn_mem_free(routes->mem, route->links);
@@ -59,8 +62,12 @@ static void counter_free(rn_routes *routes, rn_counter *counter)
     TAILQ_REMOVE(&limit->counters, counter, in_limit);
     limit->counter_count--;
     rn_map_remove(&routes->counters, &counter->node);
+    if (counter->lanes != NULL && counter->lanes->leader != NULL) {
+        SLIST_REMOVE(&counter->lanes->leader->lanes->followers, counter, rn_counter, in_followers);
+        counter->lanes->leader->pins--;
+    }
     counter->limit->kind->fini(counter);
-    rn_heap_fini(&counter->places);
+    rn_lanes_fini(counter);
     rn_mem_free(routes->mem, counter->name);
     rn_mem_free(routes->mem, counter);
 }
@@ -73,6 +80,7 @@ void rn_routes_fini(rn_routes *routes)
         route_free(routes, (rn_route *)(void *)node);
     while ((node = rn_map_first(&routes->counters)) != NULL)
         counter_free(routes, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
+    rn_circuits_fini(&routes->circuits);
     rn_map_fini(&routes->by_names);
     rn_map_fini(&routes->counters);
     rn_mem_free(routes->mem, routes->scratch);
@@ -305,17 +313,17 @@ static bool counter_evict(rn_routes *routes, rn_limit *limit, ration_time now)
     return false;
 }
 
-static void counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
+static int counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
 {
-    *counter = (rn_counter){.limit = limit, .mem = routes->mem};
+    *counter = (rn_counter){.limit = limit, .mem = routes->mem, .started_at = routes->started_at};
     counter->watch_deadline_min.us = RATION_NEVER_US;
     TAILQ_INIT(&counter->holds);
     TAILQ_INIT(&counter->watchers);
     TAILQ_INIT(&counter->parked);
     TAILQ_INIT(&counter->routes);
-    rn_heap_init(&counter->places, routes->mem, rn_place_less);
     rn_alarm_init(&counter->wake, RN_ALARM_WAKE);
     rn_alarm_init(&counter->penalty_timer, RN_ALARM_PENALTY);
+    return rn_lanes_init(counter);
 }
 
 static int counter_enter(rn_routes *routes, rn_limit *limit, rn_counter *counter, ration_time now)
@@ -343,9 +351,10 @@ static int counter_new(rn_routes *routes, ration_time now, rn_limit *limit, rati
 {
     rn_counter *counter = rn_mem_alloc(routes->mem, sizeof *counter);
 
-    if (counter == NULL)
+    if (counter == NULL || counter_prepare(counter, routes, limit) != RATION_OK) {
+        rn_mem_free(routes->mem, counter);
         return RATION_ERR_NOMEM;
-    counter_prepare(counter, routes, limit);
+    }
     counter->share = share;
     counter->name_size = name.size;
     counter->name = rn_mem_textdup(routes->mem, name);
@@ -355,6 +364,7 @@ static int counter_new(rn_routes *routes, ration_time now, rn_limit *limit, rati
     const int err = counter->name == NULL ? RATION_ERR_NOMEM : counter_enter(routes, limit, counter, now);
 
     if (err != RATION_OK) {
+        rn_lanes_fini(counter);
         rn_mem_free(routes->mem, counter->name);
         rn_mem_free(routes->mem, counter);
         return err;
@@ -430,6 +440,31 @@ static ration_text names_field(ration_text names, size_t n)
     }
 }
 
+/* A ceiling that follows an adaptive limit stands where that one does at the same key. */
+static void route_follow(const rn_route *route, ration_time now, rn_counter *counter)
+{
+    for (size_t i = 0; i < route->count && counter->lanes->leader == NULL; i++) {
+        rn_counter *leader = route->links[i].counter;
+
+        if (leader->limit->index != counter->limit->follows->index)
+            continue;
+        counter->lanes->leader = leader;
+        SLIST_INSERT_HEAD(&leader->lanes->followers, counter, in_followers);
+        leader->pins++;
+        rn_share_resize(counter, now, leader->limit->kind->level(leader));
+    }
+}
+
+static void route_follows(const rn_route *route, ration_time now)
+{
+    for (size_t i = 0; i < route->count; i++) {
+        rn_counter *counter = route->links[i].counter;
+
+        if (counter->limit->follows != NULL && counter->lanes->leader == NULL)
+            route_follow(route, now, counter);
+    }
+}
+
 static int route_link(rn_routes *routes, ration_time now, rn_route *route, const rn_subject *subject,
                       const rn_limit **full)
 {
@@ -445,10 +480,25 @@ static int route_link(rn_routes *routes, ration_time now, rn_route *route, const
         if (counter == NULL)
             continue;
         route->links[route->count] = (rn_route_link){.route = route, .counter = counter};
+        if (limit->kind->lanes != RN_LANES_ONE)
+            route->links[route->count].lane = limit->kind->lane_of(limit, route->tenant, route->class_name);
         TAILQ_INSERT_TAIL(&counter->routes, &route->links[route->count], next);
         route->count++;
     }
     return RATION_OK;
+}
+
+static int route_circuit(rn_routes *routes, ration_time now, rn_route *route, const rn_subject *subject)
+{
+    rn_builder key;
+
+    rn_builder_init(&key, routes->scratch + NAMES_MAX, KEY_MAX);
+
+    const int err = rn_circuits_find(&routes->circuits, now, route->account, subject, &key, &route->circuit);
+
+    if (err == RATION_OK && route->circuit != NULL)
+        TAILQ_INSERT_TAIL(&route->circuit->routes, route, in_circuit);
+    return err;
 }
 
 /* What a request's names lead to. On error the route is the caller's to free. */
@@ -468,10 +518,16 @@ static int route_fill(rn_routes *routes, ration_time now, const ration_request *
     route->class_name = text_or_default(names_field(copy, NAME_CLASS), endpoint != NULL ? endpoint->class_name : NULL,
                                         general->class_name);
 
-    int err = route_link(routes, now, route, &subject, full);
+    route->weight = rn_book_weight(routes->book, route->account, route->tenant);
+
+    int err = route_circuit(routes, now, route, &subject);
 
     if (err == RATION_OK)
-        err = rn_map_add(&routes->by_names, &route->node, route->names, route->names_size);
+        err = route_link(routes, now, route, &subject, full);
+    if (err != RATION_OK)
+        return err;
+    route_follows(route, now);
+    err = rn_map_add(&routes->by_names, &route->node, route->names, route->names_size);
     route->cached = err == RATION_OK;
     return err;
 }

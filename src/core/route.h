@@ -13,6 +13,7 @@ typedef struct rn_route_link {
     TAILQ_ENTRY(rn_route_link) next; /* in counter->routes */
     struct rn_route *route;
     rn_counter *counter;
+    uint32_t lane; /* of the tenant or class; RN_LANE_UNKNOWN: the limit does not know it */
 } rn_route_link;
 
 typedef struct rn_route {
@@ -24,8 +25,11 @@ typedef struct rn_route {
     rn_provider *provider;
     ration_text tenant; /* in `names`; absent: none */
     ration_text class_name;
-    const ration_defaults *endpoint; /* NULL: no template matched */
-    rn_route_link *links;            /* in order of declaration */
+    int64_t weight;                   /* of the tenant */
+    rn_circuit *circuit;              /* NULL: no breaker applies */
+    TAILQ_ENTRY(rn_route) in_circuit; /* in circuit->routes */
+    const ration_defaults *endpoint;  /* NULL: no template matched */
+    rn_route_link *links;             /* in order of declaration */
     size_t count;
     size_t names_size;
     char *names; /* owns the map's key */
@@ -36,10 +40,12 @@ TAILQ_HEAD(rn_route_list, rn_route);
 typedef struct rn_routes {
     const ration_allocator *mem;
     rn_book *book;
+    ration_time started_at; /* of the engine */
     rn_alarms *timers;
     size_t *timers_needed; /* how many timers may be armed at once, engine-wide */
     rn_map by_names;
     rn_map counters;
+    rn_circuits circuits;
     struct rn_route_list idle;
     size_t idle_count;
     char *scratch;

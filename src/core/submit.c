@@ -12,6 +12,8 @@
 
 #include <assert.h>
 
+#include "base/mem.h"
+
 static bool span_is_valid(int64_t us)
 {
     return us == RATION_UNSET || (us >= 0 && (us <= RATION_TIME_MAX_US || us == RATION_FOREVER_US));
@@ -86,14 +88,15 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     lease->user = request->user;
     lease->route = route;
     lease->retry = request->retry;
+    lease->health = request->health;
     lease->cost = cost_of(request, route);
     lease->hold_us = hold_of(request, route);
     lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     lease->since = engine->now;
     lease->deadline = rn_time_after(engine->now, request->wait_us);
     lease->rank.priority = priority_or_default(request->priority, route);
-    lease->rank.tag = rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost,
-                                   rn_book_weight(&engine->book, route->tenant));
+    lease->rank.tag =
+        rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost, route->weight);
     lease->rank.serial = engine->serial;
 
     lease->place_count = route->count;
@@ -103,9 +106,12 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
         lease->places[i] = (rn_place){
             .lease = lease,
             .counter = counter,
+            .lane = rn_lane_at(counter, route->links[i].lane),
+            .lane_index = route->links[i].lane,
             .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT,
         };
         rn_heap_node_init(&lease->places[i].node);
+        rn_heap_node_init(&lease->places[i].by_charge);
     }
 }
 
@@ -130,7 +136,7 @@ static void refuse_plain(ration_engine *engine, ration_reason reason, const rn_l
     const rn_finding finding = {
         .reason = reason,
         .retry_at = {RATION_NEVER_US},
-        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+        .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
     };
 
     rn_decision_refuse(engine, &finding, out);
@@ -145,13 +151,50 @@ static bool queue_is_full(const ration_engine *engine, const rn_lease *lease)
            rn_queue_waiting(queue, lease->route->tenant) >= engine->book.max_waiters_per_tenant;
 }
 
+static void blocking_add(void *ctx, rn_ceiling_hold *hold)
+{
+    ration_engine *engine = ctx;
+    const rn_hold *at = (const rn_hold *)(const void *)((char *)hold - offsetof(rn_hold, share));
+    const rn_place *place = (const rn_place *)(const void *)((const char *)at - offsetof(rn_place, hold));
+
+    if (engine->blocking_count == engine->blocking_capacity) {
+        const size_t capacity = engine->blocking_capacity == 0 ? 16 : 2 * engine->blocking_capacity;
+        ration_lease *grown = rn_mem_resize(&engine->mem, engine->blocking, capacity, sizeof *grown);
+
+        /* The list is for people: without memory it ends here. */
+        if (grown == NULL)
+            return;
+        engine->blocking = grown;
+        engine->blocking_capacity = capacity;
+    }
+    engine->blocking[engine->blocking_count++] = rn_lease_handle(place->lease);
+}
+
+/* Whose leases stand in the way. */
+static void name_blocking(ration_engine *engine, const rn_lease *lease, const rn_finding *finding, ration_decision *out)
+{
+    if (finding->reason != RATION_REASON_GUARANTEE_ON_LOAN)
+        return;
+
+    const rn_ask ask = rn_ask_of(lease, finding->place);
+
+    engine->blocking_count = 0;
+    rn_share_blocking(finding->counter, engine->now, &ask, blocking_add, engine);
+    out->blocking = engine->blocking;
+    out->blocking_count = engine->blocking_count;
+}
+
+static bool is_refused(const rn_lease *lease, const rn_finding *finding)
+{
+    return finding->refuses || (finding->bound && !rn_time_before(lease->since, lease->deadline));
+}
+
 /* What the finding comes to. Takes nothing. */
 static void answer(ration_engine *engine, const rn_lease *lease, const rn_finding *finding, ration_decision *out)
 {
-    const bool may_wait = rn_time_before(lease->since, lease->deadline);
-
-    if (finding->refuses || (finding->bound && !may_wait)) {
+    if (is_refused(lease, finding)) {
         rn_decision_refuse(engine, finding, out);
+        name_blocking(engine, lease, finding, out);
         return;
     }
     if (finding->bound && queue_is_full(engine, lease)) {
@@ -170,7 +213,8 @@ static void answer(ration_engine *engine, const rn_lease *lease, const rn_findin
 static bool passes_a_waiter(const rn_lease *lease)
 {
     for (size_t i = 0; i < lease->place_count; i++) {
-        const rn_place *first = (const rn_place *)(const void *)rn_heap_top(&lease->places[i].counter->places);
+        const rn_lane *lane = lease->places[i].lane;
+        const rn_place *first = lane == NULL ? NULL : rn_lane_first(lane);
 
         if (first != NULL && first->lease->rank.priority == lease->rank.priority)
             return true;
@@ -183,12 +227,24 @@ static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
 {
     rn_finding finding;
 
-    engine->totals.shadowed += rn_note_shadows(engine, lease);
-    rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
+    rn_examine(engine, lease, RN_STAGE_ARRIVAL, false, &finding);
+    if (!finding.barred && rn_demand(engine, lease))
+        rn_examine(engine, lease, RN_STAGE_ARRIVAL, false, &finding);
+    if (finding.nomem)
+        return RATION_ERR_NOMEM;
+    if (finding.circuit == NULL)
+        engine->totals.shadowed += rn_note_shadows(engine, lease);
+    if (is_refused(lease, &finding))
+        rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
     answer(engine, lease, &finding, out);
-    if (out->result == RATION_REFUSED)
+    if (out->result == RATION_REFUSED) {
+        if (!finding.barred)
+            rn_note_all(engine, lease, RN_NOTE_ASKED);
+        rn_note_refused(engine, lease, finding.counter, out->reason);
         return RATION_OK;
+    }
     out->lease = rn_lease_handle(lease);
+    rn_circuit_enter(engine, lease);
     if (out->result == RATION_GRANTED) {
         if (passes_a_waiter(lease))
             rn_queue_pass(&lease->route->provider->queue, &lease->rank);
@@ -199,8 +255,10 @@ static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
 
     const int err = rn_wait(engine, lease);
 
-    if (err != RATION_OK)
+    if (err != RATION_OK) {
+        rn_circuit_leave(engine, lease);
         engine->totals.queued--;
+    }
     return err;
 }
 
@@ -265,11 +323,16 @@ static int check(ration_engine *engine, const ration_request *request, ration_ch
         lease->deadline = lease->since;
         rn_examine_as_enforcer(engine, lease, &finding);
     } else {
-        rn_examine(engine, lease, RN_STAGE_ARRIVAL, &finding);
+        rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
+        if (finding.bound && !finding.barred) {
+            lease->demands = true;
+            rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
+        }
     }
-    answer(engine, lease, &finding, out);
+    if (!finding.nomem)
+        answer(engine, lease, &finding, out);
     lease_unprepare(engine, lease);
-    return RATION_OK;
+    return finding.nomem ? RATION_ERR_NOMEM : RATION_OK;
 }
 
 int ration_engine_check(ration_engine *engine, ration_time now, const ration_request *request, ration_check_mode mode,

@@ -88,7 +88,7 @@ static struct {
 static bool overtakes(const rn_lease *lease)
 {
     for (size_t i = 0; i < lease->place_count; i++) {
-        const rn_heap *places = &lease->places[i].counter->places;
+        const rn_heap *places = &lease->places[i].lane->places;
 
         for (size_t j = 0; j < places->size; j++) {
             const rn_place *other = (const rn_place *)(const void *)places->items[j];

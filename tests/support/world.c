@@ -92,6 +92,10 @@ static void word_apply(ration_request *r, ration_var *vars, const char *key, con
         r->ttl_us = number * 1000;
     } else if (strcmp(key, "tenant") == 0) {
         r->tenant = ration_text_of(value);
+    } else if (strcmp(key, "class") == 0) {
+        r->class_name = ration_text_of(value);
+    } else if (strcmp(key, "health") == 0) {
+        r->health = number != 0;
     } else if (strcmp(key, "priority") == 0) {
         r->priority = priority_of(value);
     } else if (strcmp(key, "retry") == 0) {
@@ -194,6 +198,11 @@ const char *world_renew(world *w, int64_t at_us, const char *name)
                    "renewed");
 }
 
+const char *world_health(world *w, int64_t at_us, const char *account, bool ok)
+{
+    return word_of(w, ration_engine_health(w->engine, ration_time_of(at_us), ration_text_of(account), ok), "noted");
+}
+
 void world_advance(world *w, int64_t at_us)
 {
     if (ration_engine_advance(w->engine, ration_time_of(at_us)) != RATION_OK)
@@ -228,8 +237,16 @@ const char *world_events(world *w)
                          event.decision.limit != NULL ? event.decision.limit : "-");
             break;
         case RATION_EVENT_LIMIT:
+            n = snprintf(w->text + used, sizeof w->text - used, "limit %s %" PRId64 ";", event.decision.limit,
+                         event.value / RATION_UNIT);
+            break;
         case RATION_EVENT_BREAKER:
+            n = snprintf(w->text + used, sizeof w->text - used, "%s %.*s;", ration_breaker_state_name(event.breaker),
+                         (int)event.decision.key.size, event.decision.key.data);
+            break;
         case RATION_EVENT_HEALTH:
+            n = snprintf(w->text + used, sizeof w->text - used, "check %.*s;", (int)event.account.size,
+                         event.account.data);
             break;
         }
         used += (size_t)n;

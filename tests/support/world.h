@@ -44,7 +44,8 @@ void world_fini(world *w);
 
 /**
  * "NAME [account=acc] [cost=N] [hold=MS] [wait=MS] [ttl=MS] [tenant=T] [priority=P] [retry=1] [auth=1] [path=P]
- * [method=M] [VAR=V ...]". Answers "granted", "queued", or "REASON limit key retryMs[~]" ("-" for what is absent),
+ * [class=C]
+ * [health=1] [method=M] [VAR=V ...]". Answers "granted", "queued", or "REASON limit key retryMs[~]" ("-" for what is absent),
  * "error N".
  */
 const char *world_ask(world *w, int64_t at_us, const char *request);
@@ -53,8 +54,13 @@ const char *world_release(world *w, int64_t at_us, const char *name, ration_outc
 const char *world_observe(world *w, int64_t at_us, const char *name, int status, const char *header, const char *value);
 const char *world_cancel(world *w, int64_t at_us, const char *name);
 const char *world_renew(world *w, int64_t at_us, const char *name);
+/** "noted" or "unknown". */
+const char *world_health(world *w, int64_t at_us, const char *account, bool ok);
 void world_advance(world *w, int64_t at_us);
-/** "granted NAME waitedMs;refused NAME reason limit waitedMs;lost NAME;" for all events so far. */
+/**
+ * "granted NAME waitedMs;refused NAME reason limit waitedMs;lost NAME;limit NAME units;open KEY;check ACCOUNT;" for all
+ * events so far.
+ */
 const char *world_events(world *w);
 
 #endif

@@ -146,7 +146,9 @@ static void the_facts_of_a_refusal(void **state)
     static const struct {
         const char *why;
         const char *ask;
-        ration_facts facts;
+        struct {
+            int64_t charge, available, capacity, ahead;
+        } facts;
     } rows[] = {
         {"slots", "a x=1", {UNIT, 0, UNIT, 0}},
         {"a bucket, behind one that waits for four", "a c=1 cost=2", {2 * UNIT, UNIT, 5 * UNIT, 4 * UNIT}},

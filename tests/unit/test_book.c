@@ -317,10 +317,10 @@ static void defaults(void **state)
     CHECK_EQ(book.max_waiters_per_tenant, 2);
     CHECK_EQ(book.max_leases, UINT32_MAX);
     CHECK(book.fifo);
-    CHECK_EQ(rn_book_weight(&book, ration_text_of("a")), 1);
-    CHECK_EQ(rn_book_weight(&book, ration_text_of("b")), 1000000);
-    CHECK_EQ(rn_book_weight(&book, ration_text_of("c")), 1);
-    CHECK_EQ(rn_book_weight(&book, (ration_text){NULL, 0}), 1);
+    CHECK_EQ(rn_book_weight(&book, &book.accounts[0], ration_text_of("a")), 1);
+    CHECK_EQ(rn_book_weight(&book, &book.accounts[0], ration_text_of("b")), 1000000);
+    CHECK_EQ(rn_book_weight(&book, &book.accounts[0], ration_text_of("c")), 1);
+    CHECK_EQ(rn_book_weight(&book, &book.accounts[0], (ration_text){NULL, 0}), 1);
     rn_book_fini(&book);
 }
 

@@ -19,7 +19,7 @@ static void end(void)
     CHECK_EQ(memory.live, 0);
 }
 
-static void push(uint64_t serial, rn_counter *pin)
+static void push(uint64_t serial, uint32_t *pin)
 {
     const ration_event event = {.serial = serial};
 
@@ -79,9 +79,9 @@ static void a_key_is_kept_until_the_event_behind_is_taken(void **state)
     (void)state;
     begin();
     CHECK_EQ(rn_events_reserve(&events, 4), RATION_OK);
-    push(1, &a);
-    push(2, &a);
-    push(3, &b);
+    push(1, &a.pins);
+    push(2, &a.pins);
+    push(3, &b.pins);
     CHECK_EQ(a.pins, 2);
     CHECK_EQ(take(), 1);
     CHECK_EQ(a.pins, 2); /* the caller reads it */

@@ -8,6 +8,10 @@
 #define UNIT RATION_UNIT
 #define NONE RATION_UNSET
 #define SECOND INT64_C(1000000)
+#define FACTS(CHARGE, AVAILABLE, CAPACITY, AHEAD)                                                                      \
+    {                                                                                                                  \
+        .charge = (CHARGE), .available = (AVAILABLE), .capacity = (CAPACITY), .ahead = (AHEAD)                         \
+    }
 
 /* 2024-01-02T03:04:05Z */
 #define NOW (INT64_C(1704164645) * SECOND)
@@ -45,77 +49,46 @@ static const struct {
     ration_facts facts;
     const char *text;
 } sentences[] = {
-    {RATION_REASON_RATE_LIMITED,
-     100000,
-     false,
-     {UNIT, 0, 2 * UNIT, 0},
+    {RATION_REASON_RATE_LIMITED, 100000, false, FACTS(UNIT, 0, 2 * UNIT, 0),
      "The next token has not come yet in limit daily at acme: needs 1, 0 of 2 left. Try again in 100 ms, at "
      "2024-01-02T03:04:05.1Z."},
-    {RATION_REASON_RATE_LIMITED,
-     333334,
-     true,
-     {UNIT, -UNIT / 2, 2 * UNIT, 3 * UNIT},
+    {RATION_REASON_RATE_LIMITED, 333334, true, FACTS(UNIT, -UNIT / 2, 2 * UNIT, 3 * UNIT),
      "The next token has not come yet in limit daily at acme: needs 1, -0.5 of 2 left, waiters ahead need 3. Try "
      "again in about 333.334 ms, at 2024-01-02T03:04:05.333334Z."},
-    {RATION_REASON_CONCURRENCY_FULL,
-     RATION_NEVER_US,
-     false,
-     {2 * UNIT, UNIT, 5 * UNIT, 0},
+    {RATION_REASON_CONCURRENCY_FULL, RATION_NEVER_US, false, FACTS(2 * UNIT, UNIT, 5 * UNIT, 0),
      "All slots are taken in limit daily at acme: needs 2, 1 of 5 left. When that changes is not known."},
-    {RATION_REASON_ADAPTIVE_FULL,
-     RATION_NEVER_US,
-     false,
-     {UNIT, 0, NONE, NONE},
+    {RATION_REASON_ADAPTIVE_FULL, RATION_NEVER_US, false, FACTS(UNIT, 0, NONE, NONE),
      "The adaptive limit is reached in limit daily at acme: needs 1, 0 left. When that changes is not known."},
-    {RATION_REASON_QUOTA_EXHAUSTED,
-     2 * SECOND,
-     false,
-     {UNIT, 0, 5000 * UNIT, 0},
+    {RATION_REASON_QUOTA_EXHAUSTED, 2 * SECOND, false, FACTS(UNIT, 0, 5000 * UNIT, 0),
      "The quota is used up in limit daily at acme: needs 1, 0 of 5000 left. Try again in 2 s, at "
      "2024-01-02T03:04:07Z."},
-    {RATION_REASON_PENALIZED,
-     0,
-     false,
-     {NONE, NONE, NONE, NONE},
+    {RATION_REASON_PENALIZED, 0, false, FACTS(NONE, NONE, NONE, NONE),
      "The provider asked to pause limit daily at acme. Try again in 0 s, at 2024-01-02T03:04:05Z."},
-    {RATION_REASON_CIRCUIT_OPEN,
-     SECOND,
-     false,
-     {NONE, NONE, NONE, NONE},
+    {RATION_REASON_CIRCUIT_OPEN, SECOND, false, FACTS(NONE, NONE, NONE, NONE),
      "The circuit is open for limit daily at acme. Try again in 1 s, at 2024-01-02T03:04:06Z."},
-    {RATION_REASON_GUARANTEE_ON_LOAN,
-     RATION_NEVER_US,
-     false,
-     {UNIT, NONE, NONE, NONE},
+    {RATION_REASON_GUARANTEE_ON_LOAN, RATION_NEVER_US, false, FACTS(UNIT, NONE, NONE, NONE),
      "The tenant's guarantee is on loan in limit daily at acme: needs 1. When that changes is not known."},
-    {RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON,
-     RATION_NEVER_US,
-     false,
-     {UNIT, NONE, NONE, NONE},
+    {RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON, RATION_NEVER_US, false, FACTS(UNIT, NONE, NONE, NONE),
      "The hold is longer than the reclaim horizon of limit daily at acme: needs 1. Waiting does not help."},
-    {RATION_REASON_NOTHING_TO_BORROW,
-     RATION_NEVER_US,
-     false,
-     {UNIT, NONE, NONE, NONE},
+    {RATION_REASON_NOTHING_TO_BORROW, RATION_NEVER_US, false, FACTS(UNIT, NONE, NONE, NONE),
      "Nothing is left to borrow in limit daily at acme: needs 1. When that changes is not known."},
-    {RATION_REASON_COST_EXCEEDS_LIMIT,
-     RATION_NEVER_US,
-     false,
-     {9 * UNIT, 5 * UNIT, 5 * UNIT, 0},
+    {RATION_REASON_COST_EXCEEDS_LIMIT, RATION_NEVER_US, false, FACTS(9 * UNIT, 5 * UNIT, 5 * UNIT, 0),
      "The request can never fit into limit daily at acme: needs 9, 5 of 5 left. Waiting does not help."},
-    {RATION_REASON_DEADLINE,
-     SECOND,
-     false,
-     {UNIT, 0, 2 * UNIT, 0},
+    {RATION_REASON_DEADLINE, SECOND, false, FACTS(UNIT, 0, 2 * UNIT, 0),
      "The deadline is too early for limit daily at acme: needs 1, 0 of 2 left. Try again in 1 s, at "
      "2024-01-02T03:04:06Z."},
-    {RATION_REASON_TOO_MANY_KEYS,
-     RATION_NEVER_US,
-     false,
-     {NONE, NONE, NONE, NONE},
+    {RATION_REASON_TOO_MANY_KEYS, RATION_NEVER_US, false, FACTS(NONE, NONE, NONE, NONE),
      "There is no room for another scope key in limit daily at acme. When that changes is not known."},
-    {RATION_REASON_UNKNOWN_TENANT, 0, false, {0}, "No limit knows this tenant; declare it, or leave it out."},
-    {RATION_REASON_UNKNOWN_CLASS, 0, false, {0}, "No limit knows this class; declare it, or leave it out."},
+    {RATION_REASON_UNKNOWN_TENANT,
+     0,
+     false,
+     {0},
+     "The limit knows no such tenant; add it to `tenants`, or say with `unknownTenant` what it counts as."},
+    {RATION_REASON_UNKNOWN_CLASS,
+     0,
+     false,
+     {0},
+     "The limit knows no such class; add it to `classes`, or leave the class out."},
     {RATION_REASON_UNKNOWN_ACCOUNT,
      0,
      false,
@@ -149,7 +122,7 @@ static void every_reason_has_its_sentence(void **state)
 
 static void what_binds_may_have_no_limit_or_no_key(void **state)
 {
-    ration_decision d = refusal(RATION_REASON_PENALIZED, SECOND, false, (ration_facts){NONE, NONE, NONE, NONE});
+    ration_decision d = refusal(RATION_REASON_PENALIZED, SECOND, false, (ration_facts)FACTS(NONE, NONE, NONE, NONE));
 
     (void)state;
     d.key = (ration_text){NULL, 0};
@@ -160,7 +133,8 @@ static void what_binds_may_have_no_limit_or_no_key(void **state)
 
 static void a_time_that_has_passed_is_now(void **state)
 {
-    const ration_decision d = refusal(RATION_REASON_PENALIZED, -SECOND, false, (ration_facts){NONE, NONE, NONE, NONE});
+    const ration_decision d =
+        refusal(RATION_REASON_PENALIZED, -SECOND, false, (ration_facts)FACTS(NONE, NONE, NONE, NONE));
 
     (void)state;
     CHECK_STR(explain(&d), "The provider asked to pause limit daily at acme. Try again in 0 s, at "
@@ -186,7 +160,8 @@ static void only_refusals_are_explained(void **state)
 
 static void buffers_of_any_size(void **state)
 {
-    const ration_decision d = refusal(RATION_REASON_RATE_LIMITED, 100000, true, (ration_facts){UNIT, 0, UNIT, UNIT});
+    const ration_decision d =
+        refusal(RATION_REASON_RATE_LIMITED, 100000, true, (ration_facts)FACTS(UNIT, 0, UNIT, UNIT));
     char whole[512];
     const size_t length = ration_decision_explain(&d, whole, sizeof whole);
 

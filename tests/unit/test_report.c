@@ -215,7 +215,7 @@ static void callbacks_may_be_absent(void **state)
     CHECK_STR(report(0, RATION_REPORT_LEASES, &none), "");
     CHECK_EQ(ration_engine_report(w.engine, ration_time_of(0), RATION_REPORT_STATS, NULL), RATION_ERR_INVALID);
     CHECK_EQ(ration_engine_report(NULL, ration_time_of(0), RATION_REPORT_STATS, &none), RATION_ERR_INVALID);
-    CHECK_EQ(ration_engine_report(w.engine, ration_time_of(0), (ration_report_kind)3, &none), RATION_ERR_INVALID);
+    CHECK_EQ(ration_engine_report(w.engine, ration_time_of(0), (ration_report_kind)5, &none), RATION_ERR_INVALID);
     CHECK_EQ(ration_engine_report(w.engine, ration_time_of(RATION_NEVER_US), RATION_REPORT_STATS, &none),
              RATION_ERR_INVALID);
     world_fini(&w);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/check.h"
+#include "support/world.h"
+
+#include <stdio.h>
+
+#define MS(n) ((int64_t)(n)*1000)
+#define UNIT RATION_UNIT
+
+static world w;
+
+static const char *const by_account[] = {"account"};
+static const char *const by_x[] = {"var:x"};
+
+#define ADAPTIVE(...)                                                                                                  \
+    {                                                                                                                  \
+        .name = "l", .kind = RATION_KIND_ADAPTIVE, .scope = by_account, .scope_count = 1, .adaptive = { __VA_ARGS__ }  \
+    }
+#define SLOTS(NAME, SCOPE, MAX)                                                                                        \
+    {                                                                                                                  \
+        .name = (NAME), .kind = RATION_KIND_CONCURRENCY, .scope = (SCOPE), .scope_count = 1, .max = (MAX)*UNIT         \
+    }
+
+static const char *ask(int64_t at_ms, const char *request)
+{
+    return world_ask(&w, MS(at_ms), request);
+}
+
+static const char *end(int64_t at_ms, const char *name, ration_outcome outcome)
+{
+    return world_release(&w, MS(at_ms), name, outcome, RATION_UNSET);
+}
+
+static const char *done(int64_t at_ms, const char *name)
+{
+    return end(at_ms, name, RATION_OUTCOME_SUCCESS);
+}
+
+static void the_moment_of_growth_wakes_a_waiter(void **state)
+{
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 1)};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    CHECK_STR(ask(1000, "a"), "granted");
+    CHECK_STR(ask(2000, "b wait=60000"), "queued");
+    CHECK_STR(ask(2000, "c wait=60000"), "queued");
+    world_advance(&w, MS(6000) - 1);
+    CHECK_STR(world_events(&w), "");
+    world_advance(&w, MS(6000)); /* one window after the first acquire */
+    CHECK_STR(world_events(&w), "limit l 2;granted b 4000;");
+    world_advance(&w, MS(11000));
+    CHECK_STR(world_events(&w), "limit l 3;granted c 9000;");
+    world_advance(&w, MS(60000)); /* nobody wants more: quiet traffic never grows it */
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(ask(60000, "d"), "granted"); /* finds the cap full, and it grows at once */
+    CHECK_STR(world_events(&w), "limit l 4;");
+    world_fini(&w);
+}
+
+static void a_decrease_drains_before_anybody_goes(void **state)
+{
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 4)};
+    static const char *const names[] = {"a", "b", "c", "d"};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    for (int i = 0; i < 4; i++)
+        CHECK_STR(ask(0, names[i]), "granted");
+    CHECK_STR(ask(0, "w wait=4000"), "queued");
+    CHECK_STR(world_observe(&w, MS(100), "a", 429, "Retry-After", "1"), "observed");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    CHECK_STR(done(1500, "a"), "released");
+    CHECK_STR(done(1500, "b"), "released");
+    CHECK_STR(world_events(&w), ""); /* two held, two allowed */
+    CHECK_STR(done(1600, "c"), "released");
+    CHECK_STR(world_events(&w), "granted w 1600;");
+    CHECK_STR(ask(1600, "x"), "adaptive_full l acc -");
+    CHECK_STR(end(1600, "d", RATION_OUTCOME_FAILURE), "released"); /* changes nothing */
+    CHECK_STR(ask(1600, "x"), "granted");
+    CHECK_STR(world_events(&w), "");
+    world_fini(&w);
+}
+
+static void a_burst_of_throttles_is_one_event(void **state)
+{
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 100)};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "r%d", i);
+        CHECK_STR(ask(0, name), "granted");
+    }
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "r%d", i);
+        CHECK_STR(end(10 + i, name, RATION_OUTCOME_THROTTLED), "released");
+    }
+    CHECK_STR(world_events(&w), "limit l 50;");
+    world_fini(&w);
+}
+
+/* A class at its own cap is no obstacle for another. */
+static void places_are_per_class(void **state)
+{
+    static const ration_class_rule classes[] = {{"fast", {1, 2}}, {"bulk", {0, 0}}};
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 4, .classes = classes, .class_count = 2)};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    CHECK_STR(ask(0, "b1 class=bulk"), "granted");
+    CHECK_STR(ask(0, "b2 class=bulk"), "granted");
+    CHECK_STR(ask(0, "b3 class=bulk wait=4000"), "queued"); /* the rest is kept for fast */
+    CHECK_STR(ask(0, "f1 class=fast"), "granted");
+    CHECK_STR(ask(0, "f2 class=fast"), "granted");
+    CHECK_STR(ask(0, "f3 class=fast wait=4000"), "queued");
+    CHECK_STR(ask(0, "n"), "adaptive_full l acc -");
+    CHECK_STR(ask(0, "q class=other"), "unknown_class l acc -");
+    CHECK_STR(done(1, "f1"), "released");
+    CHECK_STR(world_events(&w), "granted f3 1;"); /* although b3 came first */
+    CHECK_STR(done(2, "b1"), "released");
+    CHECK_STR(world_events(&w), "granted b3 2;");
+    world_fini(&w);
+}
+
+static void no_demand_without_asking(void **state)
+{
+    static const ration_limit_rule limits[] = {
+        ADAPTIVE(.initial_limit = 1),
+        {.name = "daily",
+         .kind = RATION_KIND_QUOTA,
+         .scope = by_x,
+         .scope_count = 1,
+         .max = 5 * UNIT, /* of which one is ours */
+         .window = {.period = RATION_PERIOD_DAY}},
+    };
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "a x=1"), "granted");
+    CHECK_STR(ask(9000, "b x=1"), "quota_exhausted daily x=1 -");
+    CHECK_STR(world_events(&w), ""); /* no wait cures the quota, so it has not asked */
+    CHECK_STR(ask(9000, "c"), "granted");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    world_fini(&w);
+}
+
+/* A check answers as an acquire would, and the limit stays where it is. */
+static void a_check_foresees_growth(void **state)
+{
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 1)};
+    ration_request r = RATION_REQUEST_INIT;
+    ration_decision d;
+
+    (void)state;
+    world_init(&w, limits, 1);
+    r.account = ration_text_of("acc");
+    CHECK_STR(ask(0, "a"), "granted");
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(4999)), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
+    CHECK_EQ(d.result, RATION_REFUSED);
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(5000)), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
+    CHECK_EQ(d.result, RATION_GRANTED);
+    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(5000)), &r, RATION_CHECK_ENFORCER, &d), RATION_OK);
+    CHECK_EQ(d.result, RATION_GRANTED); /* the provider knows nothing of it */
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(ask(5000, "b"), "granted");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    world_fini(&w);
+}
+
+static void an_idle_class_lends_within_the_horizon(void **state)
+{
+    static const ration_class_rule classes[] = {{"fast", {1, 2}}, {"bulk", {0, 0}}};
+    static const ration_limit_rule limits[] = {ADAPTIVE(.initial_limit = 4, .max_limit = 4, .classes = classes,
+                                                        .class_count = 2, .lend_horizon_us = MS(100),
+                                                        .lend_idle_us = MS(200))};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    CHECK_STR(ask(0, "f0 class=fast"), "granted");
+    CHECK_STR(done(0, "f0"), "released");
+    CHECK_STR(ask(0, "b1 class=bulk"), "granted");
+    CHECK_STR(ask(0, "b2 class=bulk"), "granted");
+    CHECK_STR(ask(0, "b3 class=bulk hold=100 wait=4000"), "queued"); /* fast is not idle yet */
+    CHECK_STR(ask(0, "b4 class=bulk hold=101 wait=4000"), "queued"); /* would hold too long */
+    world_advance(&w, MS(200) - 1);
+    CHECK_STR(world_events(&w), "");
+    world_advance(&w, MS(200));
+    CHECK_STR(world_events(&w), "granted b3 200;");
+    CHECK_STR(ask(250, "f1 class=fast"), "granted"); /* one was not lent */
+    CHECK_STR(ask(250, "f2 class=fast wait=4000"), "queued");
+    CHECK_STR(done(300, "b3"), "released");
+    CHECK_STR(world_events(&w), "granted f2 50;");
+    world_fini(&w);
+}
+
+static void a_pause_until_the_providers_time(void **state)
+{
+    static const ration_limit_rule limits[] = {
+        ADAPTIVE(.initial_limit = 8, .pause_on_retry_after = true),
+        {.name = "narrow", .kind = RATION_KIND_CONCURRENCY, .scope = by_x, .scope_count = 1, .max = 9 * UNIT},
+    };
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "a x=1"), "granted");
+    CHECK_STR(ask(0, "b x=1"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, "Retry-After", "3"), "observed");
+    /* The penalty falls on the narrowest scope (of equals, the first), and in any case on the adaptive limit. */
+    CHECK_STR(ask(0, "c x=2"), "penalized l acc 3000000us");
+    CHECK_STR(world_events(&w), "limit l 4;");
+    world_fini(&w);
+}
+
+static void a_share_follows(void **state)
+{
+    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
+    static const ration_limit_rule limits[] = {
+        {.name = "fair",
+         .kind = RATION_KIND_SHARE,
+         .counts = RATION_COUNTS_REQUESTS,
+         .scope = by_account,
+         .scope_count = 1,
+         .share = {.follows = "l",
+                   .tenants = tenants,
+                   .tenant_count = 2,
+                   .reclaim_horizon_us = MS(100),
+                   .idle_after_us = MS(200)}},
+        ADAPTIVE(.initial_limit = 4),
+    };
+    static const char *const names[] = {"a1", "a2"};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "a1 tenant=a hold=1000"), "granted");
+    CHECK_STR(ask(0, "a2 tenant=a hold=1000"), "granted");
+    CHECK_STR(ask(0, "a3 tenant=a hold=1000"), "hold_exceeds_reclaim_horizon fair acc -"); /* half of 4 is 2 */
+    CHECK_STR(ask(0, "b1 tenant=b hold=1000"), "granted");
+    CHECK_STR(world_observe(&w, MS(1), "b1", 429, "Retry-After", "0.001"), "observed");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    CHECK_STR(done(10, "b1"), "released");
+    CHECK_STR(ask(10, "b2 tenant=b hold=10 wait=4000"), "queued"); /* a holds two of two */
+    for (int i = 0; i < 2; i++)
+        CHECK_STR(done(20 + i, names[i]), "released");
+    CHECK_STR(world_events(&w), "granted b2 10;");
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_moment_of_growth_wakes_a_waiter),
+        cmocka_unit_test(a_decrease_drains_before_anybody_goes),
+        cmocka_unit_test(a_burst_of_throttles_is_one_event),
+        cmocka_unit_test(places_are_per_class),
+        cmocka_unit_test(no_demand_without_asking),
+        cmocka_unit_test(a_check_foresees_growth),
+        cmocka_unit_test(an_idle_class_lends_within_the_horizon),
+        cmocka_unit_test(a_pause_until_the_providers_time),
+        cmocka_unit_test(a_share_follows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
