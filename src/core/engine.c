@@ -201,21 +201,23 @@ void rn_lease_take(ration_engine *engine, rn_lease *lease)
     for (size_t i = 0; i < lease->place_count; i++) {
         rn_place *place = &lease->places[i];
         rn_counter *counter = place->counter;
+        rn_hold *hold = &place->hold;
         rn_ask ask = rn_ask_of(lease, place);
 
-        place->hold = (rn_hold){
-            .counter = counter,
-            .charge = place->charge,
-            .granted_at = engine->now,
-            .ends_at = lease->ends_at,
-            .order = order,
-            .retry = lease->retry,
-            .critical = ask.critical,
-            .lane = place->lane_index,
-        };
+        hold->counter = counter;
+        hold->charge = place->charge;
+        hold->granted_at = engine->now;
+        hold->ends_at = lease->ends_at;
+        hold->order = order;
+        hold->retry = lease->retry;
+        hold->critical = ask.critical;
+        hold->seen = false;
+        hold->lane = place->lane_index;
+        if (counter->limit->kind->lanes == RN_LANES_ONE)
+            hold->quota = (rn_quota_hold){0};
         ask.left = rn_lane_largest(place->lane);
-        counter->limit->kind->take(counter, engine->now, &ask, &place->hold);
-        TAILQ_INSERT_TAIL(&counter->holds, &place->hold, next);
+        counter->limit->kind->take(counter, engine->now, &ask, hold);
+        TAILQ_INSERT_TAIL(&counter->holds, hold, next);
         rn_mark_place(engine, place, true);
     }
     rn_alarm_init(&lease->timer, RN_ALARM_TTL);

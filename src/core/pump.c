@@ -342,7 +342,8 @@ int rn_wait(ration_engine *engine, rn_lease *lease)
         TAILQ_INSERT_TAIL(&lease->route->circuit->waiting, lease, in_circuit);
     for (size_t i = 0; i < lease->place_count; i++)
         watch(engine, lease, &lease->places[i]);
-    rn_note_all(engine, lease, RN_NOTE_WAIT);
+    if (lease->route->has_lanes)
+        rn_note_all(engine, lease, RN_NOTE_WAIT);
 
     bool all = true;
 
@@ -364,7 +365,8 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
     rn_alarm_disarm(&engine->timers, &lease->timer);
     if (lease->pass.generation != 0)
         TAILQ_REMOVE(&lease->route->circuit->waiting, lease, in_circuit);
-    rn_note_all(engine, lease, granted ? RN_NOTE_GRANTED : RN_NOTE_LEAVE);
+    if (lease->route->has_lanes)
+        rn_note_all(engine, lease, granted ? RN_NOTE_GRANTED : RN_NOTE_LEAVE);
     rn_queue_leave(&lease->route->provider->queue, lease, granted);
     engine->totals.waiting--;
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -374,7 +376,8 @@ void rn_unwait(ration_engine *engine, rn_lease *lease, bool granted)
         unwatch(engine, place);
         rn_mark_place(engine, place, false);
     }
-    chase_passed(engine, lease);
+    if (lease->route->has_lanes)
+        chase_passed(engine, lease);
 }
 
 void rn_waiter_drop(ration_engine *engine, rn_lease *lease)
@@ -544,7 +547,8 @@ static void look_at(ration_engine *engine, rn_lease *lease)
         const rn_place *place = &lease->places[i];
 
         if (rn_heap_contains(&place->node) && !rn_place_can_take(engine, lease, place)) {
-            places_found(engine, lease);
+            if (lease->route->has_lanes)
+                places_found(engine, lease);
             unpark(lease);
             return;
         }
@@ -689,7 +693,8 @@ void rn_pump(ration_engine *engine)
             break;
 
         look_at(engine, lease);
-        chase_passed(engine, lease);
+        if (lease->route->has_lanes)
+            chase_passed(engine, lease);
     }
     while ((counter = TAILQ_FIRST(&engine->dirty)) != NULL) {
         TAILQ_REMOVE(&engine->dirty, counter, in_dirty);

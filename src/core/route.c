@@ -480,8 +480,11 @@ static int route_link(rn_routes *routes, ration_time now, rn_route *route, const
         if (counter == NULL)
             continue;
         route->links[route->count] = (rn_route_link){.route = route, .counter = counter};
-        if (limit->kind->lanes != RN_LANES_ONE)
+        if (limit->kind->lanes != RN_LANES_ONE) {
+            route->has_lanes = true;
             route->links[route->count].lane = limit->kind->lane_of(limit, route->tenant, route->class_name);
+        }
+        route->has_shadows = route->has_shadows || limit->rule->enforce != RATION_ENFORCE_ON;
         TAILQ_INSERT_TAIL(&counter->routes, &route->links[route->count], next);
         route->count++;
     }

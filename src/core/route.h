@@ -29,6 +29,8 @@ typedef struct rn_route {
     rn_circuit *circuit;              /* NULL: no breaker applies */
     TAILQ_ENTRY(rn_route) in_circuit; /* in circuit->routes */
     const ration_defaults *endpoint;  /* NULL: no template matched */
+    bool has_lanes;                   /* some counter has more than one lane */
+    bool has_shadows;                 /* some limit does not bind */
     rn_route_link *links;             /* in order of declaration */
     size_t count;
     size_t names_size;

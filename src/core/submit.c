@@ -103,15 +103,16 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     for (size_t i = 0; i < route->count; i++) {
         rn_counter *counter = route->links[i].counter;
 
-        lease->places[i] = (rn_place){
-            .lease = lease,
-            .counter = counter,
-            .lane = rn_lane_at(counter, route->links[i].lane),
-            .lane_index = route->links[i].lane,
-            .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT,
-        };
-        rn_heap_node_init(&lease->places[i].node);
-        rn_heap_node_init(&lease->places[i].by_charge);
+        rn_place *place = &lease->places[i];
+
+        /* Member by member: what it holds is written when it is granted. */
+        place->lease = lease;
+        place->counter = counter;
+        place->lane = rn_lane_at(counter, route->links[i].lane);
+        place->lane_index = route->links[i].lane;
+        place->charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT;
+        rn_heap_node_init(&place->node);
+        rn_heap_node_init(&place->by_charge);
     }
 }
 
@@ -225,22 +226,25 @@ static bool passes_a_waiter(const rn_lease *lease)
 /* Decide for a filled lease that nobody knows of yet. */
 static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
 {
+    /* The times are wanted by those who are refused: of who may not wait, that is all that is bound. */
+    const bool may_wait = rn_time_before(lease->since, lease->deadline);
     rn_finding finding;
 
-    rn_examine(engine, lease, RN_STAGE_ARRIVAL, false, &finding);
-    if (!finding.barred && rn_demand(engine, lease))
-        rn_examine(engine, lease, RN_STAGE_ARRIVAL, false, &finding);
+    rn_examine(engine, lease, RN_STAGE_ARRIVAL, !may_wait, &finding);
+    if (lease->route->has_lanes && !finding.barred && rn_demand(engine, lease))
+        rn_examine(engine, lease, RN_STAGE_ARRIVAL, !may_wait, &finding);
     if (finding.nomem)
         return RATION_ERR_NOMEM;
-    if (finding.circuit == NULL)
+    if (lease->route->has_shadows && finding.circuit == NULL)
         engine->totals.shadowed += rn_note_shadows(engine, lease);
-    if (is_refused(lease, &finding))
+    if (may_wait && finding.refuses)
         rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
     answer(engine, lease, &finding, out);
     if (out->result == RATION_REFUSED) {
-        if (!finding.barred)
+        if (lease->route->has_lanes && !finding.barred)
             rn_note_all(engine, lease, RN_NOTE_ASKED);
-        rn_note_refused(engine, lease, finding.counter, out->reason);
+        if (lease->route->has_lanes)
+            rn_note_refused(engine, lease, finding.counter, out->reason);
         return RATION_OK;
     }
     out->lease = rn_lease_handle(lease);
