@@ -137,6 +137,7 @@ typedef struct ration_event {
     int64_t waited_us;        /* granted, refused */
     ration_decision decision; /* refused: why */
     int64_t value;            /* limit: micro-units */
+    int64_t before;           /* limit: what it stood at */
     ration_breaker_state breaker;
     const char *cause;   /* limit, breaker: what brought it about, in a few words */
     ration_text account; /* health */
@@ -381,6 +382,7 @@ typedef struct ration_breaker_report {
     ration_breaker_state state;
     uint64_t generation;
     ration_time retry_at; /* the next probe; RATION_NEVER_US: closed, or not known */
+    const char *cause;    /* of the last change, in a few words; "": there was none */
 } ration_breaker_report;
 
 typedef struct ration_penalty_report {
@@ -421,6 +423,7 @@ typedef struct ration_totals {
 /** Callbacks of a report; any may be NULL. Order: declaration, then key; leases by serial. */
 typedef struct ration_reporter {
     void *ctx;
+    uint32_t kinds; /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);
@@ -431,7 +434,8 @@ typedef struct ration_reporter {
 /**
  * Report the engine's state at `now`. STATS and LIMITS call `counter`, `penalty` and `breaker`, LEASES calls `lease`
  * (leases and waiters), FAIRNESS and ALLOCATION call `share`. STATS reports the breakers that are not closed, LIMITS
- * all of them. Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted.
+ * all of them. Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted; with `kinds`, linear
+ * in the counters of these kinds, of which alone penalties are told then, but for those of accounts.
  */
 RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                                     const ration_reporter *reporter);

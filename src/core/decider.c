@@ -40,6 +40,11 @@ static int decider_cancel(rn_decider *d, ration_time now, ration_lease lease)
     return ration_engine_cancel(engine_of(d), now, lease);
 }
 
+static int decider_health(rn_decider *d, ration_time now, ration_text account, bool ok)
+{
+    return ration_engine_health(engine_of(d), now, account, ok);
+}
+
 static int decider_advance(rn_decider *d, ration_time now)
 {
     return ration_engine_advance(engine_of(d), now);
@@ -72,6 +77,7 @@ static const rn_decider_ops engine_ops = {
     .observe = decider_observe,
     .renew = decider_renew,
     .cancel = decider_cancel,
+    .health = decider_health,
     .advance = decider_advance,
     .next_deadline = decider_next_deadline,
     .next_event = decider_next_event,

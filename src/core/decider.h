@@ -20,6 +20,7 @@ typedef struct rn_decider_ops {
     int (*observe)(rn_decider *d, ration_time now, ration_lease lease, const ration_response *response);
     int (*renew)(rn_decider *d, ration_time now, ration_lease lease);
     int (*cancel)(rn_decider *d, ration_time now, ration_lease lease);
+    int (*health)(rn_decider *d, ration_time now, ration_text account, bool ok);
     int (*advance)(rn_decider *d, ration_time now);
     ration_time (*next_deadline)(const rn_decider *d);
     bool (*next_event)(rn_decider *d, ration_event *out);

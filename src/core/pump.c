@@ -616,6 +616,7 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
                      .key = counter->key,
                      .retry_at = {RATION_NEVER_US}},
         .value = level,
+        .before = before,
         .cause = cause,
     };
 

@@ -136,6 +136,7 @@ static int report_circuits(const ration_engine *engine, ration_report_kind kind,
             .state = at->breaker.state,
             .generation = at->breaker.generation,
             .retry_at = rn_breaker_retry_at(&at->breaker),
+            .cause = at->breaker.cause,
         };
 
         reporter->breaker(reporter->ctx, &report);
@@ -174,15 +175,6 @@ static void report_rows(const ration_engine *engine, const void **sorted, size_t
     }
 }
 
-/* Is there anything to report of a counter? What nobody asks for need not be sorted: of many counters few are paused. */
-static bool is_reported(const ration_engine *engine, const rn_counter *counter, ration_report_kind kind,
-                        const ration_reporter *reporter)
-{
-    if (kind == RATION_REPORT_FAIRNESS || kind == RATION_REPORT_ALLOCATION)
-        return counter->limit->rule->kind == RATION_KIND_SHARE;
-    return reporter->counter != NULL || rn_penalty_runs(&counter->penalty, engine->now);
-}
-
 static int report_sorted(const ration_engine *engine, const void **sorted, size_t count, ration_report_kind kind,
                          const ration_reporter *reporter)
 {
@@ -197,30 +189,97 @@ static int report_sorted(const ration_engine *engine, const void **sorted, size_
     return reporter->breaker != NULL ? report_circuits(engine, kind, reporter) : RATION_OK;
 }
 
-static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
-{
-    const size_t count = engine->routes.counters.size;
-    row *rows = rn_mem_zalloc(&engine->mem, count + 1, sizeof *rows);
-    const void **sorted = rn_mem_zalloc(&engine->mem, count + 1, sizeof(const void *));
-    int err = RATION_ERR_NOMEM;
-    size_t n = 0;
+/* Rows of a report as they are gathered. */
+typedef struct rows {
+    row *items;
+    const void **sorted;
+    size_t count;
+} rows;
 
-    if (rows == NULL || sorted == NULL)
-        goto out;
+static void rows_add(const ration_engine *engine, rows *all, rn_counter *counter)
+{
+    all->items[all->count] = (row){counter, provider_index(engine, counter->limit)};
+    all->sorted[all->count] = &all->items[all->count];
+    all->count++;
+}
+
+/* Which kinds of limits are wanted, a bit for each; 0: all. */
+static uint32_t wanted_kinds(ration_report_kind kind, const ration_reporter *reporter)
+{
+    const bool of_shares = kind == RATION_REPORT_FAIRNESS || kind == RATION_REPORT_ALLOCATION;
+
+    return of_shares ? UINT32_C(1) << RATION_KIND_SHARE : reporter->kinds;
+}
+
+/* Visit the counters of one limit, if it is wanted. `all` NULL: only count them. */
+static size_t limit_rows(const ration_engine *engine, uint32_t kinds, const rn_limit *limit, rows *all)
+{
+    rn_counter *counter;
+
+    if ((kinds >> limit->rule->kind & 1) == 0)
+        return 0;
+    if (all != NULL) {
+        TAILQ_FOREACH (counter, &limit->counters, in_limit)
+            rows_add(engine, all, counter);
+    }
+    return (size_t)limit->counter_count;
+}
+
+/* The counters of some kinds, without a look at any other. */
+static size_t kinds_rows(const ration_engine *engine, uint32_t kinds, rows *all)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < engine->book.provider_count; i++) {
+        const rn_provider *provider = &engine->book.providers[i];
+
+        for (size_t j = 0; j < provider->limit_count; j++)
+            count += limit_rows(engine, kinds, provider->limits[j], all);
+    }
+    for (size_t i = 0; i < engine->book.account_count; i++) {
+        const rn_account *account = &engine->book.accounts[i];
+
+        for (size_t j = 0; j < account->provider->limit_count; j++) {
+            if (account->limits[j] != account->provider->limits[j])
+                count += limit_rows(engine, kinds, account->limits[j], all);
+        }
+    }
+    return count;
+}
+
+static void all_rows(const ration_engine *engine, const ration_reporter *reporter, rows *all)
+{
     for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node)) {
         rn_counter *counter = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
 
-        if (!is_reported(engine, counter, kind, reporter))
-            continue;
-        rows[n] = (row){counter, provider_index(engine, counter->limit)};
-        sorted[n] = &rows[n];
-        n++;
+        /* What nobody asks for need not be sorted: of many counters few are paused. */
+        if (reporter->counter != NULL || rn_penalty_runs(&counter->penalty, engine->now))
+            rows_add(engine, all, counter);
     }
-    sort(sorted, n, row_less);
-    err = report_sorted(engine, sorted, n, kind, reporter);
+}
+
+static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
+{
+    const uint32_t kinds = wanted_kinds(kind, reporter);
+    const size_t most = kinds == 0 ? engine->routes.counters.size : kinds_rows(engine, kinds, NULL);
+    rows all = {
+        .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
+        .sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *)),
+    };
+    int err = RATION_ERR_NOMEM;
+
+    if (all.items == NULL || all.sorted == NULL)
+        goto out;
+    if (kinds == 0) {
+        all_rows(engine, reporter, &all);
+    } else {
+        (void)kinds_rows(engine, kinds, &all);
+    }
+    sort(all.sorted, all.count, row_less);
+    err = report_sorted(engine, all.sorted, all.count, kind, reporter);
 out:
-    rn_mem_free(&engine->mem, rows);
-    rn_mem_free(&engine->mem, (void *)sorted);
+    rn_mem_free(&engine->mem, all.items);
+    rn_mem_free(&engine->mem, (void *)all.sorted);
     return err;
 }
 

@@ -141,6 +141,71 @@ static void counters_come_in_order_of_declaration_and_key(void **state)
     world_fini(&w);
 }
 
+/* Those of the provider and those that an account has in their place; the others are not even looked at. */
+static void some_kinds_alone(void **state)
+{
+    static const struct {
+        const char *why;
+        uint32_t kinds;
+        const char *want;
+    } rows[] = {
+        {"quotas", 1u << RATION_KIND_QUOTA,
+         "p/aa@acc 1 of 5 calendar; p/aa@zacc 1 of 10 calendar; q/day@local 1 of 10 rolling; "},
+        {"rates", 1u << RATION_KIND_RATE, "q/r@local available 3000000; "},
+        {"two kinds", 1u << RATION_KIND_RATE | 1u << RATION_KIND_CONCURRENCY,
+         "p/zz@x=1 1 of 1; p/zz@x=2 1 of 1; p/sh@local 2 of 1 shadowed 1; q/r@local available 3000000; "},
+        {"a kind that is not there", 1u << RATION_KIND_SHARE, ""},
+    };
+
+    (void)state;
+    begin(NULL);
+    CHECK_STR(world_ask(&w, 0, "a account=qacc"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b account=zacc x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "c account=acc x=2"), "granted");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const ration_reporter reporter = {.kinds = rows[i].kinds, .counter = say_counter};
+
+        CHECK_ROW(rows[i].why);
+        CHECK_STR(report(0, RATION_REPORT_LIMITS, &reporter), rows[i].want);
+    }
+    world_fini(&w);
+}
+
+static void say_breaker(void *ctx, const ration_breaker_report *r)
+{
+    (void)ctx;
+    say("%s/%.*s %s because %s; ", r->provider, (int)r->key.size, r->key.data, ration_breaker_state_name(r->state),
+        r->cause);
+}
+
+/* What changed by itself says from where, and why. */
+static void changes_say_what_was_before(void **state)
+{
+    static const ration_limit_rule limit = {
+        .name = "l", .kind = RATION_KIND_ADAPTIVE, .adaptive = {.initial_limit = 8}};
+    static const ration_reporter breakers = {.breaker = say_breaker};
+    ration_account_rule accounts[2];
+    ration_provider_rule provider;
+    ration_rules rules;
+    ration_event event = {.before = 0};
+
+    (void)state;
+    world_rules(&rules, &provider, accounts, &limit, 1);
+    provider.breaker = (ration_breaker_rule){.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 1};
+    CHECK_EQ(world_init_rules(&w, &rules, NULL), RATION_OK);
+    CHECK_STR(world_ask(&w, 0, "a account=acc"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b account=acc"), "granted");
+    CHECK_STR(report(0, RATION_REPORT_LIMITS, &breakers), "p/acc closed because ; ");
+    CHECK_STR(world_observe(&w, 0, "a", 429, NULL, NULL), "observed");
+    CHECK(ration_engine_next_event(w.engine, &event));
+    CHECK_EQ(event.type, RATION_EVENT_LIMIT);
+    CHECK_EQ(event.before, 8 * UNIT);
+    CHECK_EQ(event.value, 4 * UNIT);
+    CHECK_STR(world_release(&w, 0, "b", RATION_OUTCOME_FAILURE, RATION_UNSET), "released");
+    CHECK_STR(report(0, RATION_REPORT_LIMITS, &breakers), "p/acc open because 1 failure; ");
+    world_fini(&w);
+}
+
 static void a_report_is_of_its_instant(void **state)
 {
     (void)state;
@@ -277,6 +342,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_come_in_order_of_declaration_and_key),
+        cmocka_unit_test(some_kinds_alone),
+        cmocka_unit_test(changes_say_what_was_before),
         cmocka_unit_test(a_report_is_of_its_instant),
         cmocka_unit_test(penalties_follow_and_then_those_of_accounts),
         cmocka_unit_test(leases_come_by_serial),
