@@ -26,7 +26,7 @@ static int range_parse(ration_text text, size_t dots, rn_capacity *out)
 {
     size_t slash;
 
-    if (!rn_text_find(text, ration_text_of("/"), &slash) || slash < dots + 2)
+    if (!rn_text_find(text, ration_text_of("/"), &slash) || slash < dots)
         return RATION_ERR_SYNTAX;
 
     int err = rn_parse_int(rn_text_slice(text, 0, dots), &out->low);

@@ -2,8 +2,8 @@
 /*
  * A closed loop of callers against a hidden ceiling.
  *
- * The engine decides, as it does in the gateway: an answer is observed with its status and Retry-After, then its lease
- * is released, and only then does its caller ask again. So a 429 pauses what the rules say that it pauses, and moves
+ * The engine decides, as it does in the gateway: an answer is observed with its status and Retry-After, which is what
+ * limits learn from, then its lease is released, and only then does its caller ask again. So a 429 pauses what the rules say that it pauses, and moves
  * an adaptive limit, without anything of either in here.
  *
  * A call reaches the provider at the instant of its grant. With as many in flight as the ceiling it is refused and
@@ -146,7 +146,6 @@ static int call_end(closed_loop *l)
 {
     caller *c = (caller *)(void *)rn_heap_pop(&l->out);
     const ration_time now = c->ends_at;
-    ration_completion completion = RATION_COMPLETION_INIT;
 
     l->in_flight -= c->status != TOO_MANY ? 1 : 0;
     meters_set(l, now);
@@ -154,15 +153,13 @@ static int call_end(closed_loop *l)
         l->result.done++;
     } else if (c->status == TOO_MANY) {
         l->result.rate_limited++;
-        completion.outcome = RATION_OUTCOME_THROTTLED;
     } else {
         l->result.failed++;
-        completion.outcome = RATION_OUTCOME_FAILURE;
     }
 
     int err = answer_observe(l, now, c);
     if (err == 0)
-        err = ration_engine_release(l->engine, now, c->lease, &completion);
+        err = ration_engine_release(l->engine, now, c->lease, NULL);
     if (err == 0)
         err = events_take(l);
     return err == 0 ? call_ask(l, now, c) : err;

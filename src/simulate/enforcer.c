@@ -106,8 +106,6 @@ static void kind_rewrite(ration_limit_rule *rule)
         return;
     rule->max = is_share && rule->share.follows == NULL ? rule->share.ceiling : RATION_UNITS_MAX;
     rule->kind = RATION_KIND_CONCURRENCY;
-    rule->share = (ration_share_rule){0};
-    rule->adaptive = (ration_adaptive_rule){0};
 }
 
 static int limits_rewrite(rn_arena *arena, const ration_limit_rule **limits, size_t count)
