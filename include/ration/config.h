@@ -31,6 +31,7 @@ typedef struct ration_config_fault {
     const char *hint;   /* what was meant; "" when there is no guess */
     const char *source; /* the line as it stands in the file, its secrets masked; "" when there is none */
     uint32_t caret;     /* where the caret goes below `source`: so many characters from its start */
+    bool warning;       /* it is allowed, and probably not what was meant */
 } ration_config_fault;
 
 /** All faults of one load, in order of file, line and column. Start from a zeroed one; free with `_fini` always. */
@@ -78,6 +79,12 @@ RATION_API RATION_MUST_CHECK int ration_config_parse(ration_text text, const cha
 /** What `ration_engine_new` wants. Borrowed until the config is freed. */
 RATION_API const ration_rules *ration_config_rules(const ration_config *config);
 
+/**
+ * What is allowed in this config and probably not meant, in order of file, line and column; `*count` says how many.
+ * Borrowed until the config is freed.
+ */
+RATION_API const ration_config_fault *ration_config_warnings(const ration_config *config, size_t *count);
+
 /** NULL is fine. */
 RATION_API void ration_config_free(ration_config *config);
 
@@ -85,7 +92,7 @@ RATION_API void ration_config_free(ration_config *config);
 RATION_API void ration_config_faults_fini(ration_config_faults *faults);
 
 /**
- * "file:line:column: path: what is wrong (what was meant)".
+ * "file:line:column: path: what is wrong (what was meant)"; of a warning, "file:line:column: warning: path: ...".
  *
  * Writes at most `size` bytes with a final NUL and returns the length written without it; what does not fit is cut.
  */

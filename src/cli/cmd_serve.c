@@ -91,6 +91,27 @@ static void listening_log(const serve_run *run, const ration_config *config, con
                 "recording", record, "version", RATION_VERSION, NULL);
 }
 
+/* What is allowed and probably not meant stands in the log, where somebody may look. */
+static void warnings_log(const serve_run *run, const ration_config *config)
+{
+    size_t count = 0;
+    const ration_config_fault *warnings = ration_config_warnings(config, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        char place[1024];
+        rn_builder b;
+
+        rn_builder_init(&b, place, sizeof place);
+        rn_builder_str(&b, warnings[i].file);
+        rn_builder_char(&b, ':');
+        rn_builder_int(&b, warnings[i].line);
+        rn_builder_char(&b, ':');
+        rn_builder_int(&b, warnings[i].column);
+        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", warnings[i].text, "config", place, "path",
+                    warnings[i].path, "hint", warnings[i].hint[0] != '\0' ? warnings[i].hint : NULL, NULL);
+    }
+}
+
 static int signals_listen(serve_run *run)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
@@ -110,6 +131,7 @@ static int serve(serve_run *run, const ration_config *config, const char *record
     if (err == RATION_OK)
         err = signals_listen(run);
     if (err == RATION_OK) {
+        warnings_log(run, config);
         listening_log(run, config, record);
         rn_loop_run(run->loop);
     } else {

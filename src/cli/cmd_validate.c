@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `ration validate FILE`: every fault of a config, each with its line and a caret below it. */
+/* `ration validate FILE`: every fault or warning of a config, each with its line and a caret below it. */
 #include <stdio.h>
 
 #include <ration/config.h>
@@ -31,6 +31,12 @@ int rn_cmd_validate(const rn_command *self, int argc, char **argv)
 
     const int err = ration_config_load(argv[1], NULL, &config, &faults);
 
+    if (config != NULL) {
+        ration_config_faults warnings = {NULL, 0, NULL};
+
+        warnings.items = ration_config_warnings(config, &warnings.count);
+        rn_faults_print(&warnings, stdout);
+    }
     if (faults.count > 0) {
         rn_faults_print(&faults, stdout);
     } else if (err != RATION_OK) {

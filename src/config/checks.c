@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "config/loader.h"
-#include "core/limit.h"
 
-static void fault_below(rn_loader *loader, const rn_node *given, const char *key, const char *hint, const char *text)
+void rn_fault_below(rn_loader *loader, const rn_node *given, const char *key, const char *hint, const char *text)
 {
     const rn_node *at = rn_node_get(given, key);
 
@@ -23,8 +22,8 @@ static void fault_below(rn_loader *loader, const rn_node *given, const char *key
 static void check_listener(rn_loader *loader, const rn_node *listen, const char *key, const rn_address *address)
 {
     if (!address->local) {
-        fault_below(loader, listen, key, "set `settings.token`, from the environment",
-                    "an address that others can reach needs a token");
+        rn_fault_below(loader, listen, key, "set `settings.token`, from the environment",
+                       "an address that others can reach needs a token");
     }
 }
 
@@ -45,114 +44,8 @@ void rn_check_settings(rn_loader *loader, const rn_node *given, void *self)
     if (settings->gateway.text != NULL && settings->control.text != NULL &&
         (settings->gateway.port != 0 || settings->gateway.path != NULL) &&
         strcmp(settings->gateway.text, settings->control.text) == 0)
-        fault_below(loader, listen, "control", NULL, "gateway and control have the same address");
+        rn_fault_below(loader, listen, "control", NULL, "gateway and control have the same address");
     rn_path_pop(loader, path);
-}
-
-/* limits */
-
-static void check_scope(rn_loader *loader, const rn_node *given, const ration_limit_rule *rule)
-{
-    for (size_t i = 0; i < rule->scope_count; i++) {
-        for (size_t j = 0; j < i; j++) {
-            if (rule->scope[i] != NULL && rule->scope[j] != NULL && strcmp(rule->scope[i], rule->scope[j]) == 0) {
-                fault_below(loader, given, "scope", NULL, "a dimension of the scope stands twice");
-                return;
-            }
-        }
-    }
-}
-
-/* Keys of a window that only some periods have. */
-static const struct {
-    const char *key;
-    unsigned periods;
-    const char *text;
-} window_keys[] = {
-    {"resetAt", 1U << RATION_PERIOD_DAY | 1U << RATION_PERIOD_WEEK | 1U << RATION_PERIOD_MONTH,
-     "only a day, a week or a month has a time of its reset"},
-    {"weekStart", 1U << RATION_PERIOD_WEEK, "only a week has a first day"},
-    {"monthDay", 1U << RATION_PERIOD_MONTH, "only a month has a first day of its own"},
-    {"timezone", ~1U, "a rolling window has no time zone"},
-};
-
-static void check_window(rn_loader *loader, const rn_node *given, const ration_window *window)
-{
-    const rn_node *at = rn_node_get(given, "window");
-    const rn_node *period = rn_node_get(at, "period");
-    const rn_node *rolling = rn_node_get(at, "rolling");
-
-    if (at == NULL || at->kind != RN_NODE_MAP)
-        return;
-
-    const size_t path = rn_path_push(loader, ration_text_of("window"));
-
-    if (period == NULL && rolling == NULL) {
-        rn_loader_fault(loader, at, NULL, "such as { period: day } or { rolling: 24h }",
-                        "a window needs 'period' or 'rolling'");
-    }
-    if (period != NULL && rolling != NULL)
-        rn_loader_fault(loader, rolling, "rolling", NULL, "a window has either a period or a rolling length, not both");
-    for (size_t i = 0; i < sizeof window_keys / sizeof window_keys[0]; i++) {
-        const bool fits = (window_keys[i].periods >> window->period & 1) != 0;
-        const bool known = window->period != RATION_PERIOD_NONE || period == NULL;
-
-        if (rn_node_get(at, window_keys[i].key) != NULL && known && !fits)
-            fault_below(loader, at, window_keys[i].key, NULL, window_keys[i].text);
-    }
-    rn_path_pop(loader, path);
-}
-
-static void check_max(rn_loader *loader, const rn_node *given, rn_limit_model *limit)
-{
-    ration_limit_rule *rule = &limit->rule;
-    const bool learns = limit->max == RATION_UNSET;
-    const bool has_initial = rn_node_get(given, "initialMax") != NULL;
-
-    rule->max_auto = learns && rule->kind == RATION_KIND_QUOTA;
-    rule->max = learns ? limit->initial_max : limit->max;
-    if (learns && rule->kind != RATION_KIND_QUOTA) {
-        fault_below(loader, given, "max", "give a number", "only a quota can learn its maximum");
-    } else if (learns && !has_initial) {
-        fault_below(loader, given, "max", "what holds until the first response says more",
-                    "`max: auto` needs 'initialMax'");
-    }
-    if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard) {
-        fault_below(loader, given, "max", "the response field with the maximum",
-                    "`max: auto` needs 'sync.limitHeader'");
-    }
-    if (!learns && has_initial && rule->kind == RATION_KIND_QUOTA && rn_node_get(given, "max") != NULL)
-        fault_below(loader, given, "initialMax", NULL, "'initialMax' goes with `max: auto` only");
-}
-
-/* What the kind itself finds wrong, so that it does not take a second run to learn of it. */
-static void check_kind(rn_loader *loader, const rn_node *given, const ration_limit_rule *rule)
-{
-    const rn_kind *kind = rn_kind_of(rule->kind);
-    rn_limit limit = {.rule = rule, .kind = kind};
-    ration_fault fault = {"", ""};
-
-    if (kind == NULL || kind->prepare(&limit, &fault) != RATION_ERR_CONFIG)
-        return;
-
-    const rn_node *at = rn_node_at(given, fault.path);
-
-    rn_loader_fault(loader, at, fault.path, NULL, "%s", fault.text);
-}
-
-void rn_check_limit(rn_loader *loader, const rn_node *given, void *self)
-{
-    rn_limit_model *limit = self;
-    const ration_limit_rule *rule = &limit->rule;
-    const size_t faults = loader->faults_before;
-
-    check_scope(loader, given, rule);
-    if (rule->kind == RATION_KIND_QUOTA)
-        check_window(loader, given, &rule->window);
-    if (rule->kind == RATION_KIND_QUOTA || rule->kind == RATION_KIND_CONCURRENCY)
-        check_max(loader, given, limit);
-    if (loader->faults.count == faults)
-        check_kind(loader, given, rule);
 }
 
 /* providers */
@@ -172,7 +65,7 @@ static void variables_gather(rn_loader *loader, const rn_provider_model *provide
 {
     out->count = 0;
     for (size_t i = 0; i < provider->rule.endpoint_count; i++) {
-        const char *path = provider->endpoints[i].path;
+        const char *path = provider->endpoints[i].rule.path;
         const char *open = path != NULL ? strchr(path, '{') : NULL;
 
         while (open != NULL && strchr(open, '}') != NULL) {
@@ -234,6 +127,78 @@ static void check_variables(rn_loader *loader, const rn_node *given, const rn_pr
     }
 }
 
+static const char *limit_at(const void *names, size_t index)
+{
+    const rn_limit_model *limits = names;
+
+    return limits[index].rule.name;
+}
+
+static const rn_limit_model *limit_find(const rn_provider_model *provider, ration_text name, size_t *index)
+{
+    for (size_t i = 0; i < provider->rule.limit_count; i++) {
+        const char *other = provider->limits[i].rule.name;
+
+        if (other != NULL && rn_text_is(name, other)) {
+            *index = i;
+            return &provider->limits[i];
+        }
+    }
+    return NULL;
+}
+
+/* Only adaptive limits are guesses for one that is followed. */
+static const char *adaptive_at(const void *names, size_t index)
+{
+    const rn_limit_model *limits = names;
+
+    return limits[index].rule.kind == RATION_KIND_ADAPTIVE ? limits[index].rule.name : NULL;
+}
+
+/* A ceiling that follows a limit moves with it, so both must have a counter each for the same requests. */
+static void check_follow(rn_loader *loader, const rn_node *given, const rn_provider_model *provider, const char *path,
+                         const ration_limit_rule *rule)
+{
+    const ration_text name = ration_text_of(rule->share.follows);
+    const rn_node *at = rn_node_at(given, path);
+    size_t index = 0;
+    const rn_limit_model *leader = limit_find(provider, name, &index);
+    const char *wrong = rn_follow_fault(rule, leader != NULL ? &leader->rule : NULL);
+
+    if (wrong != NULL) {
+        const char *nearest = rn_nearest(name, provider->limits, provider->rule.limit_count, adaptive_at);
+        const bool guess = nearest != NULL && leader == NULL;
+
+        rn_loader_fault(loader, at, path, guess ? rn_loader_format(loader, "did you mean '%s'?", nearest) : NULL, "%s",
+                        wrong);
+    } else if (leader->rule.kind == RATION_KIND_ADAPTIVE && leader->rule.counts != rule->counts) {
+        rn_loader_warn(loader, at, path, "give both the same 'counts'",
+                       "this limit counts %s and the one that it follows counts %s",
+                       rule->counts == RATION_COUNTS_COST ? "cost" : "requests",
+                       leader->rule.counts == RATION_COUNTS_COST ? "cost" : "requests");
+    }
+}
+
+static void check_follows(rn_loader *loader, const rn_node *given, const rn_provider_model *provider)
+{
+    for (size_t i = 0; i < provider->rule.limit_count; i++) {
+        const ration_limit_rule *rule = &provider->limits[i].rule;
+        const char *path = rn_loader_format(loader, "limits[%zu].ceiling.follows", i);
+
+        if (rule->kind == RATION_KIND_SHARE && rule->share.follows != NULL && path != NULL)
+            check_follow(loader, given, provider, path, rule);
+    }
+}
+
+void rn_check_endpoint(rn_loader *loader, const rn_node *given, void *self)
+{
+    const rn_endpoint_model *endpoint = self;
+    const int64_t hold_us = endpoint->rule.defaults.hold_us;
+
+    if (rn_node_get(given, "holdFloor") != NULL && hold_us != RN_HOLD_AUTO && hold_us != RATION_UNSET)
+        rn_fault_below(loader, given, "holdFloor", NULL, "'holdFloor' goes with `hold: auto` only");
+}
+
 void rn_check_provider(rn_loader *loader, const rn_node *given, void *self)
 {
     rn_provider_model *provider = self;
@@ -242,6 +207,7 @@ void rn_check_provider(rn_loader *loader, const rn_node *given, void *self)
     /* Whoever asks without a path may name any variable, and in a recording anybody may have. */
     if (provider->rule.endpoint_count > 0 && !loader->options->recording)
         check_variables(loader, given, provider);
+    check_follows(loader, given, provider);
 }
 
 static const char *provider_at(const void *names, size_t index)
@@ -275,13 +241,13 @@ void rn_check_credential(rn_loader *loader, const rn_node *given, void *self)
     const bool has_key = rn_node_get(given, "key") != NULL;
 
     if (has_key && (has_value || rn_node_get(given, "header") != NULL)) {
-        fault_below(loader, given, "key", NULL, "a credential is either a key or a header with its value");
+        rn_fault_below(loader, given, "key", NULL, "a credential is either a key or a header with its value");
     } else if (!has_key && !has_value) {
         rn_loader_fault(loader, given, NULL, "such as { header: Authorization, value: \"Bearer ${API_KEY}\" }",
                         "the key 'value' is missing");
     }
     if (has_value && (credential->header == NULL || credential->header[0] == '\0')) {
-        fault_below(loader, given, "header", NULL, "a credential needs the name of its header field");
+        rn_fault_below(loader, given, "header", NULL, "a credential needs the name of its header field");
     } else if (credential->value != NULL && !has_key &&
                rn_credential_key(loader->options, loader->arena, credential, &credential->key) != RATION_OK) {
         loader->nomem = true;
@@ -317,10 +283,10 @@ static void check_target(rn_loader *loader, const rn_node *given, rn_account_mod
 
     const char *nearest = rn_nearest(ration_text_of(target), provider->targets, provider->target_count, target_at);
 
-    fault_below(loader, given, "target",
-                nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest)
-                                : "such as https://eu.example.com",
-                "the provider has no such target, and it is not a URL");
+    rn_fault_below(loader, given, "target",
+                   nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest)
+                                   : "such as https://eu.example.com",
+                   "the provider has no such target, and it is not a URL");
 }
 
 static bool has_account(const ration_limit_rule *rule)
@@ -332,35 +298,43 @@ static bool has_account(const ration_limit_rule *rule)
     return false;
 }
 
-static bool same_scope(const ration_limit_rule *a, const ration_limit_rule *b)
+/* A limit as it is for one account. */
+static const ration_limit_rule *limit_of(const rn_account_model *account, const rn_provider_model *provider, size_t i)
 {
-    if (a->scope_count != b->scope_count)
-        return false;
-    for (size_t i = 0; i < a->scope_count; i++) {
-        if (a->scope[i] == NULL || b->scope[i] == NULL || strcmp(a->scope[i], b->scope[i]) != 0)
-            return false;
+    const ration_limit_rule *rule = &provider->limits[i].rule;
+
+    for (size_t k = 0; k < account->limit_count; k++) {
+        const char *name = account->limits[k].rule.name;
+
+        if (name != NULL && rule->name != NULL && strcmp(name, rule->name) == 0)
+            return &account->limits[k].rule;
     }
-    return true;
+    return rule;
 }
 
-static const char *limit_at(const void *names, size_t index)
+/* An account may have changed a ceiling that follows, the limit that is followed, or both. */
+static void check_followed(rn_loader *loader, const rn_node *given, const rn_account_model *account,
+                           const rn_provider_model *provider)
 {
-    const rn_limit_model *limits = names;
+    for (size_t i = 0; i < provider->rule.limit_count && account->limit_count > 0; i++) {
+        const ration_limit_rule *rule = limit_of(account, provider, i);
+        const ration_text name = ration_text_of(rule->share.follows);
+        size_t index = 0;
 
-    return limits[index].rule.name;
-}
+        if (rule->kind != RATION_KIND_SHARE || name.size == 0 || limit_find(provider, name, &index) == NULL)
+            continue;
 
-static const rn_limit_model *limit_find(const rn_provider_model *provider, ration_text name, size_t *index)
-{
-    for (size_t i = 0; i < provider->rule.limit_count; i++) {
-        const char *other = provider->limits[i].rule.name;
+        const ration_limit_rule *leader = limit_of(account, provider, index);
+        const char *wrong = rn_follow_fault(rule, leader);
 
-        if (other != NULL && rn_text_is(name, other)) {
-            *index = i;
-            return &provider->limits[i];
+        /* What is wrong without the account's changes is said at the provider. */
+        if (wrong != NULL && (rule != &provider->limits[i].rule || leader != &provider->limits[index].rule)) {
+            rn_fault_below(loader, given, "limits", NULL,
+                           rn_loader_format(loader, "limit %s follows %s: %s",
+                                            rn_loader_quote(loader, ration_text_of(rule->name)),
+                                            rn_loader_quote(loader, name), wrong));
         }
     }
-    return NULL;
 }
 
 static void check_overrides(rn_loader *loader, const rn_node *given, const rn_account_model *account,
@@ -385,9 +359,9 @@ static void check_overrides(rn_loader *loader, const rn_node *given, const rn_ac
             rn_loader_fault(loader, entry->value, NULL, "its counters are shared with other accounts",
                             "only a limit whose scope has 'account' can be changed for one");
         } else if (rule->kind != limit->rule.kind) {
-            fault_below(loader, entry->value, "kind", NULL, "an account cannot change the kind of a limit");
-        } else if (!same_scope(rule, &limit->rule)) {
-            fault_below(loader, entry->value, "scope", NULL, "an account cannot change the scope of a limit");
+            rn_fault_below(loader, entry->value, "kind", NULL, "an account cannot change the kind of a limit");
+        } else if (!rn_same_scope(rule, &limit->rule)) {
+            rn_fault_below(loader, entry->value, "scope", NULL, "an account cannot change the scope of a limit");
         }
         rn_path_pop(loader, item);
     }
@@ -411,9 +385,9 @@ void rn_check_account(rn_loader *loader, const rn_node *given, void *self)
         const char *nearest = rn_nearest(ration_text_of(account->rule.provider), loader->model->providers,
                                          loader->model->rules.provider_count, provider_at);
 
-        fault_below(loader, given, "provider",
-                    nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest) : NULL,
-                    "there is no provider of this name");
+        rn_fault_below(loader, given, "provider",
+                       nearest != NULL ? rn_loader_format(loader, "did you mean '%s'?", nearest) : NULL,
+                       "there is no provider of this name");
         return;
     }
     account->net.provider = (uint32_t)index;
@@ -421,6 +395,7 @@ void rn_check_account(rn_loader *loader, const rn_node *given, void *self)
     if (account->rule.target != NULL)
         check_target(loader, given, account, provider);
     check_overrides(loader, given, account, provider);
+    check_followed(loader, given, account, provider);
 }
 
 /* The node of a provider's limit. */

@@ -38,8 +38,17 @@ typedef struct rn_credential {
     const char *key; /* 16 hex characters; NULL: none */
 } rn_credential;
 
+/* What is declared for a request that does not say how long it keeps its lease. */
+typedef struct rn_hold_default {
+    bool hold_auto;        /* learn it from the calls that were; the rules have no hold then */
+    int64_t hold_floor_us; /* never declare less */
+} rn_hold_default;
+
 typedef struct rn_provider {
     const char *name;
+    rn_hold_default hold; /* of a path without a template */
+    const rn_hold_default
+        *endpoints; /* of each of `ration_provider_rule.endpoints`, the provider's where it is silent */
     rn_url base_url;
     int64_t connect_us;    /* time-outs of a call upstream */
     int64_t first_byte_us; /* from the request's end to the response's first byte */

@@ -2,8 +2,9 @@
 /*
  * The table of keys for others to read: a JSON Schema (draft 2020-12) for editors, a page of Markdown for people.
  *
- * Both visit every object once, in the order in which it is first met. In the schema each is a definition of its own; a
- * key that only some kinds of limit have is forbidden to the others by a condition on `kind`.
+ * Both visit every object once, in the order in which it is first met. In the schema each is a definition of its own. A
+ * key that only some kinds have is forbidden to the others by a condition on the kind; one that means something else to
+ * each has all its meanings, and that condition narrows them down.
  */
 #include <string.h>
 
@@ -34,16 +35,12 @@ static void objects_collect(object_list *list, const rn_object *object)
     }
 }
 
-static const char *const kind_names[] = {"", "rate", "concurrency", "quota", "share", "adaptive"};
-
 static void words_schema(rn_out *out, const rn_key *key)
 {
     rn_out_str(out, "\"anyOf\":[{\"enum\":[");
     for (const rn_word *word = key->words; word->name != NULL; word++) {
-        if (!word->later) {
-            rn_out_comma(out);
-            rn_out_json(out, word->name);
-        }
+        rn_out_comma(out);
+        rn_out_json(out, word->name);
     }
     rn_out_str(out, "]},{\"type\":\"string\",\"pattern\":\"[$][{]\"}]");
 }
@@ -73,11 +70,12 @@ static void item_schema(rn_out *out, const rn_key *key)
     }
 }
 
-static void key_schema(rn_out *out, const rn_key *key)
+/* One row's meaning. */
+static void row_schema(rn_out *out, const rn_key *key)
 {
-    rn_out_comma(out);
-    rn_out_json(out, key->name);
-    rn_out_str(out, ":{\"description\":");
+    const bool filled = (key->flags & RN_KEY_FILLED) != 0;
+
+    rn_out_str(out, "{\"description\":");
     rn_out_json(out, key->doc);
     if (key->fallback != NULL && key->shape == RN_SHAPE_ONE && key->type->form != RN_FORM_NUMBER &&
         key->type->form != RN_FORM_BOOL) {
@@ -89,43 +87,70 @@ static void key_schema(rn_out *out, const rn_key *key)
     }
     rn_out_str(out, ",");
     if (key->shape == RN_SHAPE_LIST) {
-        rn_out_str(out, key->fallback != NULL ? "\"type\":\"array\",\"minItems\":1,\"items\":{"
-                                              : "\"type\":\"array\",\"items\":{");
+        rn_out_str(out, filled ? "\"type\":\"array\",\"minItems\":1,\"items\":{" : "\"type\":\"array\",\"items\":{");
     }
-    if (key->shape == RN_SHAPE_TABLE)
-        rn_out_str(out, "\"type\":\"object\",\"additionalProperties\":{");
+    if (key->shape == RN_SHAPE_TABLE) {
+        rn_out_str(out, filled ? "\"type\":\"object\",\"minProperties\":1,\"additionalProperties\":{"
+                               : "\"type\":\"object\",\"additionalProperties\":{");
+    }
     item_schema(out, key);
     rn_out_str(out, key->shape != RN_SHAPE_ONE ? "}}" : "}");
 }
 
-static bool has_kinds(const rn_object *object)
+/* The rows of `kinds` that have the name of `key`. */
+static void key_schema(rn_out *out, const rn_object *object, const rn_key *key, unsigned kinds)
 {
-    for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if (key->kinds != 0)
-            return true;
+    const bool several = kinds == ~0U && rn_object_key_varies(object, key);
+
+    rn_out_comma(out);
+    rn_out_json(out, key->name);
+    rn_out_str(out, several ? ":{\"anyOf\":[" : ":");
+    for (const rn_key *row = key; row->name != NULL; row++) {
+        if (strcmp(row->name, key->name) != 0 || (row->kinds != 0 && (row->kinds & kinds) == 0))
+            continue;
+        if (several)
+            rn_out_comma(out);
+        row_schema(out, row);
     }
-    return false;
+    rn_out_str(out, several ? "]}" : "");
 }
 
-/* What holds for a limit of one kind. */
-static void kind_schema(rn_out *out, const rn_object *object, unsigned kind)
+/* True for the first of the rows that share a name. */
+static bool is_first(const rn_object *object, const rn_key *key)
 {
+    return rn_object_key(object, ration_text_of(key->name), ~0U) == key;
+}
+
+/* What holds for objects of one kind. */
+static void kind_schema(rn_out *out, const rn_object *object, const rn_word *word)
+{
+    const unsigned kind = RN_KIND_BIT((unsigned)word->value);
+
     rn_out_comma(out);
-    rn_out_str(out, "{\"if\":{\"properties\":{\"kind\":{\"const\":");
-    rn_out_json(out, kind_names[kind]);
-    rn_out_str(out, "}},\"required\":[\"kind\"]},\"then\":{\"required\":[");
+    rn_out_str(out, "{\"if\":{\"properties\":{");
+    rn_out_json(out, object->kind);
+    rn_out_str(out, ":{\"const\":");
+    rn_out_json(out, word->name);
+    rn_out_str(out, "}},\"required\":[");
+    rn_out_json(out, object->kind);
+    rn_out_str(out, "]},\"then\":{\"required\":[");
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if ((key->required & RN_KIND_BIT(kind)) != 0) {
+        if ((key->required & kind) != 0) {
             rn_out_comma(out);
             rn_out_json(out, key->name);
         }
     }
     rn_out_str(out, "],\"properties\":{");
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if (key->kinds != 0 && (key->kinds & RN_KIND_BIT(kind)) == 0) {
+        const rn_key *own = rn_object_key(object, ration_text_of(key->name), kind);
+        const bool known = own->kinds == 0 || (own->kinds & kind) != 0;
+
+        if (!known && is_first(object, key)) {
             rn_out_comma(out);
             rn_out_json(out, key->name);
             rn_out_str(out, ":false");
+        } else if (known && own == key && rn_object_key_varies(object, key)) {
+            key_schema(out, object, key, kind);
         }
     }
     rn_out_str(out, "}}}");
@@ -150,8 +175,8 @@ static void object_schema(rn_out *out, const rn_object *object, bool partial)
     rn_out_json(out, object->doc);
     rn_out_str(out, ",\"properties\":{");
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if ((key->flags & RN_KEY_LATER) == 0)
-            key_schema(out, key);
+        if ((key->flags & RN_KEY_LATER) == 0 && is_first(object, key))
+            key_schema(out, object, key, ~0U);
     }
     rn_out_str(out, "},\"additionalProperties\":false,");
     if (partial) {
@@ -159,10 +184,10 @@ static void object_schema(rn_out *out, const rn_object *object, bool partial)
     } else {
         required_schema(out, object);
     }
-    if (has_kinds(object) && !partial) {
+    if (object->kind != NULL && !partial) {
         rn_out_str(out, ",\"allOf\":[");
-        for (unsigned kind = 1; kind <= RATION_KIND_QUOTA; kind++)
-            kind_schema(out, object, kind);
+        for (const rn_word *word = rn_object_kind(object)->words; word->name != NULL; word++)
+            kind_schema(out, object, word);
         rn_out_str(out, "]");
     }
     rn_out_str(out, "}");
@@ -187,7 +212,7 @@ static void definition_schema(rn_out *out, const object_list *list, const rn_obj
     rn_out_str(out, ":");
     if (object->shorthand != NULL) {
         rn_out_str(out, "{\"anyOf\":[{");
-        rn_out_str(out, rn_object_key(object, ration_text_of(object->shorthand))->type->json);
+        item_schema(out, rn_object_key(object, ration_text_of(object->shorthand), ~0U));
         rn_out_str(out, "},");
         object_schema(out, object, false);
         rn_out_str(out, "]}");
@@ -236,8 +261,6 @@ static void cell_type(rn_out *out, const rn_key *key)
         rn_out_str(out, ")");
     } else if (key->words != NULL) {
         for (const rn_word *word = key->words; word->name != NULL; word++) {
-            if (word->later)
-                continue;
             rn_out_str(out, word == key->words ? "`" : ", `");
             rn_out_str(out, word->name);
             rn_out_str(out, "`");
@@ -257,32 +280,46 @@ static void cell_range(rn_out *out, const rn_key *key)
     key->type->show(out, key->max);
 }
 
-static void cell_default(rn_out *out, const rn_key *key)
+static void cell_kinds(rn_out *out, const rn_object *object, unsigned kinds)
 {
-    if ((key->flags & (RN_KEY_REQUIRED | RN_KEY_NEEDED)) != 0 || key->required != 0) {
+    bool first = true;
+
+    for (const rn_word *word = rn_object_kind(object)->words; word->name != NULL; word++) {
+        if ((kinds & RN_KIND_BIT((unsigned)word->value)) == 0)
+            continue;
+        rn_out_str(out, first ? "" : ", ");
+        rn_out_str(out, word->name);
+        first = false;
+    }
+}
+
+static void cell_default(rn_out *out, const rn_object *object, const rn_key *key)
+{
+    const bool required = (key->flags & (RN_KEY_REQUIRED | RN_KEY_NEEDED)) != 0;
+
+    if (required || (key->required != 0 && key->required == key->kinds)) {
         rn_out_str(out, "**required**");
-    } else if (key->fallback != NULL) {
+        return;
+    }
+    if (key->fallback != NULL) {
         rn_out_str(out, "`");
         rn_out_str(out, key->fallback);
         rn_out_str(out, "`");
     } else {
         rn_out_str(out, key->otherwise != NULL ? key->otherwise : "—");
     }
+    if (key->required != 0) {
+        rn_out_str(out, "; *");
+        cell_kinds(out, object, key->required);
+        rn_out_str(out, ":* **required**");
+    }
 }
 
-static void cell_doc(rn_out *out, const rn_key *key)
+static void cell_doc(rn_out *out, const rn_object *object, const rn_key *key)
 {
-    bool first = true;
-
     if (key->kinds != 0) {
         rn_out_str(out, "*");
-        for (unsigned kind = 1; kind <= RATION_KIND_QUOTA; kind++) {
-            if ((key->kinds & RN_KIND_BIT(kind)) == 0)
-                continue;
-            rn_out_str(out, first ? "" : ", ");
-            rn_out_str(out, kind_names[kind]);
-            first = false;
-        }
+        cell_kinds(out, object, key->kinds);
         rn_out_str(out, ".* ");
     }
     rn_out_str(out, key->doc);
@@ -306,9 +343,9 @@ static void object_page(rn_out *out, const rn_object *object)
         cell_type(out, key);
         cell_range(out, key);
         rn_out_str(out, " | ");
-        cell_default(out, key);
+        cell_default(out, object, key);
         rn_out_str(out, " | ");
-        cell_doc(out, key);
+        cell_doc(out, object, key);
         rn_out_str(out, " |\n");
     }
 }

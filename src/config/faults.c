@@ -236,12 +236,13 @@ static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cur
 
     assert(fault->at.source != NULL);
     rn_builder_init(&b, line, sizeof line);
-    *out = (ration_config_fault){.file = fault->at.source->name,
+    *out = (ration_config_fault){.file = rn_arena_strdup(faults->arena, fault->at.source->name),
                                  .line = fault->at.line,
                                  .column = fault->at.column,
                                  .path = fault->path,
                                  .text = fault->text,
-                                 .hint = fault->hint};
+                                 .hint = fault->hint,
+                                 .warning = faults->warning};
     if (fault->at.line > 0) {
         cursor_seek(cursor, fault->at);
         excerpt(cursor, fault->at, &b, &out->caret);
@@ -252,7 +253,7 @@ static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cur
         out->caret = 0;
     }
     out->source = rn_arena_strdup(faults->arena, line);
-    return out->source != NULL ? RATION_OK : RATION_ERR_NOMEM;
+    return out->source != NULL && out->file != NULL ? RATION_OK : RATION_ERR_NOMEM;
 }
 
 int rn_faults_finish(rn_faults *faults, ration_config_faults *out)

@@ -27,7 +27,8 @@ typedef struct rn_faults {
     rn_arena *arena;
     rn_fault *first;
     size_t count;
-    bool nomem; /* a fault could not be kept */
+    bool nomem;   /* a fault could not be kept */
+    bool warning; /* what is collected are warnings */
 } rn_faults;
 
 void rn_faults_init(rn_faults *faults, rn_arena *arena);

@@ -19,6 +19,7 @@
 
 #define SALT_BYTES 32
 #define HOST_NAME_MAX_BYTES 256
+#define HOLD_FLOOR_US INT64_C(50000) /* the shortest hold that is learned, where the config does not say */
 
 /* What a list of faults owns. */
 typedef struct faults_owner {
@@ -51,7 +52,7 @@ size_t ration_config_fault_text(const ration_config_fault *fault, char *buffer, 
         rn_builder_char(&b, ':');
         rn_builder_int(&b, fault->column);
     }
-    rn_builder_str(&b, ": ");
+    rn_builder_str(&b, fault->warning ? ": warning: " : ": ");
     if (fault->path[0] != '\0') {
         rn_builder_str(&b, fault->path);
         rn_builder_str(&b, ": ");
@@ -75,6 +76,12 @@ void ration_config_free(ration_config *config)
     rn_map_fini(&config->accounts);
     rn_arena_fini(&config->arena);
     rn_mem_free(mem, config);
+}
+
+const ration_config_fault *ration_config_warnings(const ration_config *config, size_t *count)
+{
+    *count = config->warnings.count;
+    return config->warnings.items;
 }
 
 const ration_rules *ration_config_rules(const ration_config *config)
@@ -131,9 +138,42 @@ static ration_limit_rule *limits_collect(rn_loader *loader, const rn_limit_model
     return rules;
 }
 
-static void defaults_finish(ration_defaults *defaults)
+/* What the rules get of a request's defaults, and what is learned beside them; `above` holds where they are silent. */
+static rn_hold_default defaults_finish(ration_defaults *defaults, int64_t floor_us, const rn_hold_default *above)
 {
+    const bool given = defaults->hold_us != RATION_UNSET;
+    const rn_hold_default hold = {.hold_auto = given ? defaults->hold_us == RN_HOLD_AUTO : above->hold_auto,
+                                  .hold_floor_us = floor_us != RATION_UNSET ? floor_us : above->hold_floor_us};
+
+    if (defaults->hold_us == RN_HOLD_AUTO)
+        defaults->hold_us = RATION_UNSET;
     defaults->has_cost = defaults->cost != RATION_UNSET;
+    return hold;
+}
+
+static void endpoints_collect(rn_loader *loader, rn_provider_model *provider, ration_provider_rule *rule)
+{
+    ration_endpoint_rule *rules = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *rules);
+    rn_hold_default *holds = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *holds);
+
+    for (size_t i = 0; rules != NULL && holds != NULL && i < rule->endpoint_count; i++) {
+        const rn_endpoint_model *endpoint = &provider->endpoints[i];
+
+        rules[i] = endpoint->rule;
+        holds[i] = defaults_finish(&rules[i].defaults, endpoint->hold_floor_us, &provider->net.hold);
+    }
+    rule->endpoints = rules;
+    provider->net.endpoints = holds;
+}
+
+static void provider_collect(rn_loader *loader, rn_provider_model *provider, ration_provider_rule *rule)
+{
+    const rn_hold_default silent = {false, HOLD_FLOOR_US};
+
+    *rule = provider->rule;
+    provider->net.hold = defaults_finish(&rule->defaults, provider->hold_floor_us, &silent);
+    endpoints_collect(loader, provider, rule);
+    rule->limits = limits_collect(loader, provider->limits, rule->limit_count);
 }
 
 static void rules_collect(rn_loader *loader, ration_config *config)
@@ -144,16 +184,8 @@ static void rules_collect(rn_loader *loader, ration_config *config)
     ration_account_rule *accounts =
         rn_loader_alloc(loader, loader->arena, model->rules.account_count, sizeof *accounts);
 
-    for (size_t i = 0; providers != NULL && i < model->rules.provider_count; i++) {
-        rn_provider_model *provider = &model->providers[i];
-
-        defaults_finish(&provider->rule.defaults);
-        for (size_t k = 0; k < provider->rule.endpoint_count; k++)
-            defaults_finish(&provider->endpoints[k].defaults);
-        provider->rule.endpoints = provider->endpoints;
-        provider->rule.limits = limits_collect(loader, provider->limits, provider->rule.limit_count);
-        providers[i] = provider->rule;
-    }
+    for (size_t i = 0; providers != NULL && i < model->rules.provider_count; i++)
+        provider_collect(loader, &model->providers[i], &providers[i]);
     for (size_t i = 0; accounts != NULL && i < model->rules.account_count; i++) {
         rn_account_model *account = &model->accounts[i];
 
@@ -286,6 +318,8 @@ static int load(rn_loader *loader, load_input *input, ration_config **out, ratio
         return RATION_ERR_NOMEM;
     loader->arena = &config->arena;
     loader->model = &config->model;
+    rn_faults_init(&loader->warnings, &config->arena);
+    loader->warnings.warning = true;
 
     const int read = input_read(loader, input);
     int err = read;
@@ -298,6 +332,8 @@ static int load(rn_loader *loader, load_input *input, ration_config **out, ratio
         err = faults_give(loader, faults);
         err = err == RATION_ERR_CONFIG && read == RATION_ERR_IO ? RATION_ERR_IO : err;
     }
+    if (err == RATION_OK)
+        err = rn_faults_finish(&loader->warnings, &config->warnings);
     if (err != RATION_OK) {
         ration_config_free(config);
         return err;

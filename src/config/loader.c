@@ -13,6 +13,7 @@
 
 #define QUOTE_CHARS 40
 #define KEY_CHARS 64
+#define MESSAGE_MAX 400
 
 static bool is_control(char c)
 {
@@ -64,19 +65,35 @@ void rn_path_pop(rn_loader *loader, size_t size)
     loader->path[size] = '\0';
 }
 
+static void loader_add(rn_loader *loader, rn_faults *faults, const rn_node *at, const char *key, const char *hint,
+                       const char *text)
+{
+    const size_t size = key != NULL ? rn_path_push(loader, ration_text_of(key)) : loader->path_size;
+
+    rn_faults_add(faults, at->at, loader->path, text, hint);
+    rn_path_pop(loader, size);
+}
+
 void rn_loader_fault(rn_loader *loader, const rn_node *at, const char *key, const char *hint, const char *text, ...)
 {
-    char buffer[400];
+    char buffer[MESSAGE_MAX];
     va_list args;
 
     va_start(args, text);
     (void)vsnprintf(buffer, sizeof buffer, text, args);
     va_end(args);
+    loader_add(loader, &loader->faults, at, key, hint, buffer);
+}
 
-    const size_t size = key != NULL ? rn_path_push(loader, ration_text_of(key)) : loader->path_size;
+void rn_loader_warn(rn_loader *loader, const rn_node *at, const char *key, const char *hint, const char *text, ...)
+{
+    char buffer[MESSAGE_MAX];
+    va_list args;
 
-    rn_faults_add(&loader->faults, at->at, loader->path, buffer, hint);
-    rn_path_pop(loader, size);
+    va_start(args, text);
+    (void)vsnprintf(buffer, sizeof buffer, text, args);
+    va_end(args);
+    loader_add(loader, &loader->warnings, at, key, hint, buffer);
 }
 
 const char *rn_loader_quote(rn_loader *loader, ration_text text)

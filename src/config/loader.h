@@ -17,6 +17,7 @@ struct rn_loader {
     rn_arena *arena; /* the config's: what stays */
     rn_arena work;   /* nodes and texts of this load; the faults' arena */
     rn_faults faults;
+    rn_faults warnings; /* in the config's arena */
     rn_config_model *model;
     const rn_node *root;
     char path[RN_PATH_MAX]; /* of the node that is read */
@@ -35,6 +36,10 @@ void rn_path_pop(rn_loader *loader, size_t size);
 
 /* A fault at a node of the present path; with `key`, of that key below it. `text` is a format. `hint` may be NULL. */
 void rn_loader_fault(rn_loader *loader, const rn_node *at, const char *key, const char *hint, const char *text, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* What is allowed and probably not meant. */
+void rn_loader_warn(rn_loader *loader, const rn_node *at, const char *key, const char *hint, const char *text, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* A text of the user as a message may show it: in quotes, without control characters, cut when long. */
@@ -85,10 +90,19 @@ int rn_address_read(rn_loader *loader, ration_text text, rn_address *out);
 /* The checks of objects (schema.c names them). */
 void rn_check_settings(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_limit(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_endpoint(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_outcome(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_breaker(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_provider(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_credential(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_account(rn_loader *loader, const rn_node *given, void *self);
 const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
+
+/* A fault at the key of a map, or at the map if it is not there. */
+void rn_fault_below(rn_loader *loader, const rn_node *given, const char *key, const char *hint, const char *text);
+/* What is wrong with a `follower` that takes its ceiling from `leader` (NULL: no limit has the name); NULL: nothing. */
+const char *rn_follow_fault(const ration_limit_rule *follower, const ration_limit_rule *leader);
+bool rn_same_scope(const ration_limit_rule *a, const ration_limit_rule *b);
 
 /* HMAC-SHA256(salt, header ":" value), the first 16 hex characters. RATION_ERR_NOMEM. */
 int rn_credential_key(const ration_config_options *options, rn_arena *arena, const rn_credential *credential,

@@ -16,7 +16,16 @@ typedef struct rn_limit_model {
     ration_limit_rule rule; /* `max` and `max_auto` are set from the two below */
     int64_t max;            /* RATION_UNSET: auto */
     int64_t initial_max;    /* RATION_UNSET: not given */
+    int freeze;             /* `freeze_wanted` and `recovery_fast` of the rule are set from these */
+    int recovery;
 } rn_limit_model;
+
+#define RN_HOLD_AUTO INT64_C(-2) /* `hold: auto`, in the model only */
+
+typedef struct rn_endpoint_model {
+    ration_endpoint_rule rule; /* `defaults.hold_us` may be RN_HOLD_AUTO; the rules get RATION_UNSET */
+    int64_t hold_floor_us;     /* RATION_UNSET: not given */
+} rn_endpoint_model;
 
 typedef struct rn_target_model {
     const char *name;
@@ -24,9 +33,12 @@ typedef struct rn_target_model {
 } rn_target_model;
 
 typedef struct rn_provider_model {
-    ration_provider_rule rule;
+    ration_provider_rule rule; /* holds as in rn_endpoint_model */
     rn_provider net;
-    ration_endpoint_rule *endpoints;
+    int64_t hold_floor_us;
+    int64_t backoff_delay_us; /* `breaker.backoff_initial_us` is set from one of these */
+    int64_t backoff_initial_us;
+    rn_endpoint_model *endpoints;
     rn_limit_model *limits;
     rn_target_model *targets;
     size_t target_count;
@@ -52,6 +64,7 @@ struct ration_config {
     rn_arena arena;
     rn_config_model model;
     rn_map accounts;
+    ration_config_faults warnings; /* in the arena */
 };
 
 #endif

@@ -36,13 +36,43 @@ static size_t keys_count(const rn_key *keys)
     return count;
 }
 
-const rn_key *rn_object_key(const rn_object *object, ration_text name)
+const rn_key *rn_object_key(const rn_object *object, ration_text name, unsigned kinds)
 {
+    const rn_key *found = NULL;
+
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if (rn_text_is(name, key->name))
+        if (!rn_text_is(name, key->name))
+            continue;
+        if (key->kinds == 0 || (key->kinds & kinds) != 0)
             return key;
+        found = key;
     }
-    return NULL;
+    return found;
+}
+
+const rn_key *rn_object_kind(const rn_object *object)
+{
+    return object->kind != NULL ? rn_object_key(object, ration_text_of(object->kind), ~0U) : NULL;
+}
+
+unsigned rn_object_kind_bit(const rn_object *object, const void *self)
+{
+    const rn_key *key = rn_object_kind(object);
+    int kind = 0;
+
+    if (key == NULL)
+        return ~0U;
+    memcpy(&kind, (const char *)self + key->offset, sizeof kind);
+    return kind != 0 ? RN_KIND_BIT((unsigned)kind) : 0;
+}
+
+bool rn_object_key_varies(const rn_object *object, const rn_key *key)
+{
+    for (const rn_key *other = object->keys; other->name != NULL; other++) {
+        if (other != key && strcmp(other->name, key->name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void out_of_range(rn_loader *loader, const rn_key *key, ration_text text)
@@ -193,7 +223,7 @@ static void list_read(rn_loader *loader, const rn_key *key, const rn_node *node,
         return;
     }
     /* To the engine an empty list is one that was not given: its default would hold, against what is written. */
-    if (node->count == 0 && key->fallback != NULL) {
+    if (node->count == 0 && (key->flags & RN_KEY_FILLED) != 0) {
         rn_loader_fault(loader, node, NULL, NULL, "the list is empty");
         return;
     }
@@ -230,6 +260,7 @@ static void keys_unique(rn_loader *loader, const rn_node *node)
     rn_loader_unique(loader, named, count, NULL);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void table_read(rn_loader *loader, const rn_key *key, const rn_node *node, void *self)
 {
     char *items = NULL;
@@ -237,6 +268,10 @@ static void table_read(rn_loader *loader, const rn_key *key, const rn_node *node
 
     if (node->kind != RN_NODE_MAP) {
         rn_loader_fault(loader, node, NULL, NULL, "must be a map from names to values");
+        return;
+    }
+    if (node->count == 0 && (key->flags & RN_KEY_FILLED) != 0) {
+        rn_loader_fault(loader, node, NULL, NULL, "the map is empty");
         return;
     }
     keys_unique(loader, node);
@@ -247,11 +282,16 @@ static void table_read(rn_loader *loader, const rn_key *key, const rn_node *node
     for (const rn_entry *entry = node->first; entry != NULL; entry = entry->next, index++) {
         const rn_key name = {.name = "name", .type = &rn_type_name};
         const size_t path = rn_path_push(loader, entry->key->text);
+        char *item = items + index * key->item;
         rn_node quoted = *entry->key;
 
         quoted.quoted = true; /* a name may look like a number */
-        scalar_read(loader, &name, &quoted, items + index * key->item);
-        scalar_read(loader, key, entry->value, items + index * key->item + key->value);
+        scalar_read(loader, &name, &quoted, item);
+        if (key->object != NULL) {
+            rn_read_object(loader, key->object, entry->value, item);
+        } else {
+            scalar_read(loader, key, entry->value, item + key->value);
+        }
         rn_path_pop(loader, path);
     }
 }
@@ -302,36 +342,6 @@ static void defaults_read(rn_loader *loader, const rn_object *object, void *self
     }
 }
 
-/* The bit of the kind that the object has; all bits where it has none (yet). */
-static unsigned kind_bit(const rn_object *object, const rn_node *node)
-{
-    const rn_key *key = rn_object_key(object, ration_text_of("kind"));
-    const rn_node *kind = rn_node_get(node, "kind");
-
-    if (key == NULL || key->words == NULL || kind == NULL || kind->kind != RN_NODE_SCALAR)
-        return ~0U;
-    for (const rn_word *word = key->words; word->name != NULL; word++) {
-        if (!word->later && rn_text_is(kind->text, word->name))
-            return RN_KIND_BIT(word->value);
-    }
-    return ~0U;
-}
-
-/* A kind that is for later: its own fault is enough, its keys are not looked at. */
-static bool kind_is_later(const rn_object *object, const rn_node *node)
-{
-    const rn_key *key = rn_object_key(object, ration_text_of("kind"));
-    const rn_node *kind = rn_node_get(node, "kind");
-
-    if (key == NULL || key->words == NULL || kind == NULL || kind->kind != RN_NODE_SCALAR)
-        return false;
-    for (const rn_word *word = key->words; word->name != NULL; word++) {
-        if (word->later && rn_text_is(kind->text, word->name))
-            return true;
-    }
-    return false;
-}
-
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void value_read(rn_loader *loader, const rn_key *key, const rn_node *node, void *self)
 {
@@ -377,7 +387,7 @@ static void unknown_key(rn_loader *loader, const rn_object *object, const rn_nod
 static void foreign_keys(rn_loader *loader, const rn_object *object, const rn_node *node, unsigned kind)
 {
     for (const rn_entry *entry = node->first; entry != NULL; entry = entry->next) {
-        const rn_key *key = rn_object_key(object, entry->key->text);
+        const rn_key *key = rn_object_key(object, entry->key->text, kind);
         const bool skipped = loader->options->recording && node == loader->root &&
                              (rn_text_is(entry->key->text, "op") || rn_text_is(entry->key->text, "startedAt"));
 
@@ -386,7 +396,8 @@ static void foreign_keys(rn_loader *loader, const rn_object *object, const rn_no
         } else if (key != NULL && (key->flags & RN_KEY_LATER) != 0) {
             rn_loader_fault(loader, entry->key, key->name, NULL, "this key is not supported yet by this version");
         } else if (key != NULL && key->kinds != 0 && (key->kinds & kind) == 0) {
-            rn_loader_fault(loader, entry->key, key->name, NULL, "a limit of this kind has no such key");
+            rn_loader_fault(loader, entry->key, key->name, NULL, "a %s of this %s has no such key", object->name,
+                            object->kind);
         }
     }
 }
@@ -400,26 +411,49 @@ static bool key_required(const rn_loader *loader, const rn_key *key, unsigned ki
     return kind != ~0U && (key->required & kind) != 0;
 }
 
+/* The object's kind, read before all else; all bits where it has none, or none that could be read. */
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
+static unsigned kind_read(rn_loader *loader, const rn_object *object, const rn_node *node, void *self)
+{
+    const rn_key *key = rn_object_kind(object);
+    const rn_node *value = key != NULL ? rn_node_get(node, key->name) : NULL;
+
+    if (value == NULL)
+        return ~0U;
+
+    const size_t path = rn_path_push(loader, ration_text_of(key->name));
+
+    value_read(loader, key, value, self);
+    rn_path_pop(loader, path);
+
+    const unsigned kind = rn_object_kind_bit(object, self);
+
+    return kind != 0 ? kind : ~0U;
+}
+
+/* Does the row hold for this kind? Of rows that share a name and an unknown kind nobody can tell. */
+static bool key_holds(const rn_object *object, const rn_key *key, unsigned kind)
+{
+    if ((key->flags & RN_KEY_LATER) != 0 || (key->kinds != 0 && (key->kinds & kind) == 0))
+        return false;
+    return kind != ~0U || !rn_object_key_varies(object, key);
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void object_read(rn_loader *loader, const rn_object *object, const rn_node *node, void *self)
 {
-    const unsigned kind = kind_bit(object, node);
     const size_t faults = loader->faults.count;
+    const unsigned kind = kind_read(loader, object, node, self);
+    const rn_key *kind_key = rn_object_kind(object);
 
     keys_unique(loader, node);
-    if (!kind_is_later(object, node))
-        foreign_keys(loader, object, node, kind);
+    foreign_keys(loader, object, node, kind);
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
         const rn_node *value = rn_node_get(node, key->name);
 
-        if ((key->flags & RN_KEY_LATER) != 0)
-            continue;
-        if (value == NULL) {
-            if (key_required(loader, key, kind) && !kind_is_later(object, node))
-                rn_loader_fault(loader, node, NULL, NULL, "the key '%s' is missing", key->name);
-            continue;
-        }
-        if (key->kinds != 0 && (key->kinds & kind) == 0)
+        if (value == NULL && key_required(loader, key, kind))
+            rn_loader_fault(loader, node, NULL, NULL, "the key '%s' is missing", key->name);
+        if (value == NULL || key == kind_key || !key_holds(object, key, kind))
             continue;
 
         const size_t path = rn_path_push(loader, ration_text_of(key->name));
@@ -428,7 +462,7 @@ static void object_read(rn_loader *loader, const rn_object *object, const rn_nod
         rn_path_pop(loader, path);
     }
     loader->faults_before = faults;
-    if (object->check != NULL && !kind_is_later(object, node))
+    if (object->check != NULL)
         object->check(loader, node, self);
 }
 
@@ -441,12 +475,13 @@ void rn_read_object(rn_loader *loader, const rn_object *object, const rn_node *n
         return;
     }
 
-    const rn_key *key = object->shorthand != NULL ? rn_object_key(object, ration_text_of(object->shorthand)) : NULL;
+    const rn_key *key =
+        object->shorthand != NULL ? rn_object_key(object, ration_text_of(object->shorthand), ~0U) : NULL;
 
     if (node->kind == RN_NODE_SCALAR && key != NULL && !rn_node_is_null(node)) {
         scalar_read(loader, key, node, field_at(self, key->offset));
         return;
     }
-    rn_loader_fault(loader, node, NULL, NULL, "must be a map of keys%s",
-                    object->shorthand != NULL ? ", or a text" : "");
+    rn_loader_fault(loader, node, NULL, NULL, "must be a map of keys%s%s", key != NULL ? ", or " : "",
+                    key != NULL ? key->type->what : "");
 }

@@ -47,15 +47,15 @@ typedef struct rn_type {
 
 extern const rn_type rn_type_text, rn_type_name, rn_type_header, rn_type_credential_header, rn_type_header_value,
     rn_type_method, rn_type_file, rn_type_template, rn_type_glob, rn_type_dimension, rn_type_zone, rn_type_key16,
-    rn_type_proxy, rn_type_target;
+    rn_type_proxy, rn_type_target, rn_type_path;
 extern const rn_type rn_type_bool, rn_type_word, rn_type_integer, rn_type_small, rn_type_units, rn_type_units_auto,
-    rn_type_duration, rn_type_rate, rn_type_ratio, rn_type_clock, rn_type_url, rn_type_address;
+    rn_type_duration, rn_type_duration_auto, rn_type_rate, rn_type_ratio, rn_type_factor, rn_type_clock, rn_type_url,
+    rn_type_address;
 
-/* A word of an enumeration. `later`: known, and not supported yet. */
+/* A word of an enumeration. */
 typedef struct rn_word {
     const char *name;
     int value;
-    bool later;
 } rn_word;
 
 typedef enum rn_shape {
@@ -71,6 +71,7 @@ enum {
     RN_KEY_SECRET = 1 << 3, /* nothing below it is ever shown */
     RN_KEY_UNSET = 1 << 4,  /* without it the value is RATION_UNSET instead of zero */
     RN_KEY_LOCAL = 1 << 5,  /* decides nothing: recordings leave it out */
+    RN_KEY_FILLED = 1 << 6, /* a list or table that may not be empty: to the engine that means "not given" */
 };
 
 #define RN_KIND_BIT(kind) (1U << (kind))
@@ -86,12 +87,12 @@ struct rn_key {
     int64_t min, max;        /* of numbers, both 0: no range of its own */
     rn_shape shape;
     unsigned flags;
-    unsigned kinds;    /* bits of the kinds of limit that know it; 0: all */
+    unsigned kinds;    /* bits of the object's kinds that know it; 0: all. Rows of one name have none in common */
     unsigned required; /* bits of the kinds that need it */
     size_t offset;     /* of the value in the struct; of the pointer to a list's or table's items */
     size_t count;      /* of the number of items in the struct */
     size_t item;       /* size of an item of a table (which begins with its name) */
-    size_t value;      /* of the value in it */
+    size_t value;      /* of the value in it; an object is the item itself */
     /* Before an item of a list is read: what to read in its place. NULL: the item itself. */
     const rn_node *(*overlay)(rn_loader *loader, const rn_node *item, const void *owner);
 };
@@ -101,14 +102,21 @@ struct rn_object {
     const char *doc;
     const rn_key *keys;    /* ends with a NULL name */
     size_t size;           /* as an item of a list */
-    const char *shorthand; /* the key that a bare text stands for; NULL: none */
+    const char *shorthand; /* the key that a bare scalar stands for; NULL: none */
+    const char *kind;      /* the key, a word and no list, that says which rows it has; NULL: it has all of them */
     /* What the single keys cannot know. `given` is the object's node. */
     void (*check)(rn_loader *loader, const rn_node *given, void *self);
 };
 
 extern const rn_object rn_schema_root;
-/* The key "kind" of a limit stands in this many rows at most before any row with `kinds`. */
-const rn_key *rn_object_key(const rn_object *object, ration_text name);
+/* The row of that name that one of `kinds` has; else any of that name; NULL: there is none. */
+const rn_key *rn_object_key(const rn_object *object, ration_text name, unsigned kinds);
+/* The row that says the kind; NULL: the object has none. */
+const rn_key *rn_object_kind(const rn_object *object);
+/* The kind of a struct that the table has filled, as a bit: 0 if it is not given, all bits if the object has none. */
+unsigned rn_object_kind_bit(const rn_object *object, const void *self);
+/* True if other rows have its name, so that without the kind nobody knows what it means. */
+bool rn_object_key_varies(const rn_object *object, const rn_key *key);
 /* True for a word that is, or looks like, the name of a secret key. */
 bool rn_schema_hides(ration_text name);
 

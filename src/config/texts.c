@@ -241,6 +241,17 @@ static int proxy_read(rn_loader *loader, const rn_key *key, ration_text text, vo
     return text_store(loader, known && is_text(text, TEXT_MAX_BYTES), text, out);
 }
 
+/* What a request line can carry as it stands. */
+static int path_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    bool good = is_text(text, TEXT_MAX_BYTES) && text.data[0] == '/';
+
+    (void)key;
+    for (size_t i = 0; good && i < text.size; i++)
+        good = text.data[i] != ' ' && text.data[i] != '#' && (unsigned char)text.data[i] < 0x80;
+    return text_store(loader, good, text, out);
+}
+
 static int zone_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     const char *name = NULL;
@@ -315,6 +326,14 @@ const rn_type rn_type_proxy = {
     RN_FORM_TEXT, sizeof(char *),
     FILLED,       proxy_read,
     text_write,   NULL};
+const rn_type rn_type_path = {"path",
+                              "a path that begins with '/', such as /health, without blanks and fragment",
+                              RN_FORM_TEXT,
+                              sizeof(char *),
+                              STRING ",\"pattern\":\"^/|[$][{]\"",
+                              path_read,
+                              text_write,
+                              NULL};
 const rn_type rn_type_target = {"target",     "the name of a target of the provider, or a URL",
                                 RN_FORM_TEXT, sizeof(char *),
                                 FILLED,       name_read,

@@ -14,6 +14,8 @@
 #include "base/units.h"
 #include "config/loader.h"
 
+#define RATIO_MAX 1000000 /* numerator and denominator */
+
 /* Brackets in place of backslashes, which JSON would want doubled. */
 #define EXPANSION "[$][{]"
 #define DURATION "([0-9]+([.][0-9]+)?(d|h|ms|us|m|s))+"
@@ -87,8 +89,11 @@ static int integer_read(rn_loader *loader, const rn_key *key, ration_text text, 
 
 static bool integer_write(rn_out *out, const rn_key *key, const void *value)
 {
-    (void)key;
-    rn_out_int(out, int64_load(value));
+    const int64_t loaded = int64_load(value);
+
+    if (loaded == 0 && key->fallback == NULL)
+        return false;
+    rn_out_int(out, loaded);
     return true;
 }
 
@@ -217,6 +222,22 @@ static void duration_show(rn_out *out, int64_t bound)
     rn_out_str(out, buffer);
 }
 
+static int duration_auto_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    const int64_t learned = RN_HOLD_AUTO;
+
+    if (!rn_text_is(text, "auto"))
+        return duration_read(loader, key, text, out);
+    memcpy(out, &learned, sizeof learned);
+    return RATION_OK;
+}
+
+/* What was learned stands in each call of a recording, so that it is learned decides nothing there. */
+static bool duration_auto_write(rn_out *out, const rn_key *key, const void *value)
+{
+    return int64_load(value) != RN_HOLD_AUTO && duration_write(out, key, value);
+}
+
 static int rate_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     ration_rate rate = {0, 0};
@@ -273,6 +294,43 @@ static bool ratio_write(rn_out *out, const rn_key *key, const void *value)
     return true;
 }
 
+/* A decimal as a fraction, which may be above 1; the range is the key's, in millionths. */
+static int factor_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    int64_t micro = 0;
+    int err = micro_parse(text, &micro);
+
+    if (err == RATION_OK)
+        err = range_check(key, micro);
+    if (err != RATION_OK)
+        return err;
+
+    const int64_t divisor = (int64_t)rn_gcd((uint64_t)micro, (uint64_t)RATION_UNIT);
+
+    if (micro / divisor > RATIO_MAX) {
+        rn_loader_fault(loader, loader->at, NULL, "it must be a fraction of whole numbers up to a million",
+                        "the number has too many digits");
+        return RATION_ERR_CONFIG;
+    }
+
+    const ration_ratio ratio = {(int32_t)(micro / divisor), (int32_t)(RATION_UNIT / divisor)};
+
+    memcpy(out, &ratio, sizeof ratio);
+    return RATION_OK;
+}
+
+static bool factor_write(rn_out *out, const rn_key *key, const void *value)
+{
+    ration_ratio ratio = {0, 0};
+
+    (void)key;
+    memcpy(&ratio, value, sizeof ratio);
+    if (ratio.den == 0)
+        return false;
+    rn_out_micro(out, ratio.num * (RATION_UNIT / ratio.den));
+    return true;
+}
+
 static int bool_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     const bool value = rn_text_is_nocase(text, "true");
@@ -310,10 +368,8 @@ static int word_unknown(rn_loader *loader, const rn_key *key, ration_text text)
 
     rn_builder_init(&b, buffer, sizeof buffer);
     for (; key->words[count].name != NULL; count++) {
-        if (!key->words[count].later) {
-            rn_builder_str(&b, count > 0 ? ", " : "");
-            rn_builder_str(&b, key->words[count].name);
-        }
+        rn_builder_str(&b, count > 0 ? ", " : "");
+        rn_builder_str(&b, key->words[count].name);
     }
 
     const char *nearest = loader->quiet_value ? NULL : rn_nearest(text, key->words, count, word_at);
@@ -327,15 +383,10 @@ static int word_unknown(rn_loader *loader, const rn_key *key, ration_text text)
 static int word_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     for (const rn_word *word = key->words; word->name != NULL; word++) {
-        if (!rn_text_is(text, word->name))
-            continue;
-        if (word->later) {
-            rn_loader_fault(loader, loader->at, NULL, NULL, "%s '%s' is not supported yet by this version", key->name,
-                            word->name);
-            return RATION_ERR_CONFIG;
+        if (rn_text_is(text, word->name)) {
+            memcpy(out, &word->value, sizeof word->value);
+            return RATION_OK;
         }
-        memcpy(out, &word->value, sizeof word->value);
-        return RATION_OK;
     }
     return word_unknown(loader, key, text);
 }
@@ -347,7 +398,7 @@ static bool word_write(rn_out *out, const rn_key *key, const void *value)
     if (loaded == 0 && key->fallback == NULL)
         return false;
     for (const rn_word *word = key->words; word->name != NULL; word++) {
-        if (!word->later && word->value == loaded) {
+        if (word->value == loaded) {
             rn_out_json(out, word->name);
             return true;
         }
@@ -437,6 +488,15 @@ const rn_type rn_type_duration = {"duration",
                                   duration_read,
                                   duration_write,
                                   duration_show};
+const rn_type rn_type_duration_auto = {"duration or `auto`",
+                                       "a duration such as 250ms, 10s or 1h30m, or auto",
+                                       RN_FORM_ANY,
+                                       sizeof(int64_t),
+                                       "\"type\":[\"string\",\"integer\"],\"pattern\":\"^auto$|^" DURATION
+                                       "$|^0$|" EXPANSION "\"",
+                                       duration_auto_read,
+                                       duration_auto_write,
+                                       duration_show};
 const rn_type rn_type_rate = {"rate",
                               "a rate such as 10/s or 100/15m",
                               RN_FORM_ANY,
@@ -455,6 +515,14 @@ const rn_type rn_type_ratio = {"ratio",
                                ratio_read,
                                ratio_write,
                                NULL};
+const rn_type rn_type_factor = {"number",
+                                "a number with at most six places, such as 2 or 1.5",
+                                RN_FORM_NUMBER,
+                                sizeof(ration_ratio),
+                                "\"type\":[\"number\",\"string\"],\"pattern\":\"" EXPANSION "\"",
+                                factor_read,
+                                factor_write,
+                                units_show};
 const rn_type rn_type_clock = {"time of day",
                                "a time of day such as 00:00 or 23:30",
                                RN_FORM_ANY,

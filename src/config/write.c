@@ -57,7 +57,7 @@ static void members_write(rn_out *out, const rn_key *key, const void *self)
 
             memcpy(&name, item, sizeof name);
             member_name(out, name);
-            item += key->value;
+            item += key->value; /* 0 where the value is an object */
         } else {
             rn_out_comma(out);
         }
@@ -75,6 +75,9 @@ static void one_write(rn_out *out, const rn_key *key, const void *self)
 {
     const size_t before = out->size;
 
+    /* Without a kind it is not there, whatever its defaults. */
+    if (key->object != NULL && rn_object_kind_bit(key->object, field_of(self, key->offset)) == 0)
+        return;
     member_name(out, key->name);
     if (key->object == NULL) {
         if (!key->type->write(out, key, field_of(self, key->offset)))
@@ -89,22 +92,10 @@ static void one_write(rn_out *out, const rn_key *key, const void *self)
         out_rewind(out, before);
 }
 
-/* The bit of a limit's kind; all bits for objects without one. */
-static unsigned kind_bit(const rn_object *object, const void *self)
-{
-    const rn_key *key = rn_object_key(object, ration_text_of("kind"));
-    int kind = 0;
-
-    if (key == NULL)
-        return ~0U;
-    memcpy(&kind, field_of(self, key->offset), sizeof kind);
-    return RN_KIND_BIT((unsigned)kind);
-}
-
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
 static void object_write(rn_out *out, const rn_object *object, const void *self)
 {
-    const unsigned kind = kind_bit(object, self);
+    const unsigned kind = rn_object_kind_bit(object, self);
 
     rn_out_str(out, "{");
     for (const rn_key *key = object->keys; key->name != NULL; key++) {

@@ -140,6 +140,23 @@ def account(**keys):
     return {**limit(), "accounts": [{"name": "a", "provider": "p", **keys}]}
 
 
+SHARE = {"name": "s", "kind": "share", "counts": "cost", "ceiling": 10, "tenants": {"a": 1, "b": {}},
+         "reclaimHorizon": "1s", "idleAfter": "2s"}
+
+
+def share(**keys):
+    return provider(limits=[{**SHARE, **keys}])
+
+
+def adaptive(**keys):
+    return provider(limits=[{"name": "a", "kind": "adaptive", "initialLimit": 4, **keys}])
+
+
+def breaker(**keys):
+    return provider(breaker={"strategy": "count", **keys})
+
+
+CHECK = {"path": "/health"}
 GOOD = [
     provider(),
     limit(),
@@ -151,6 +168,22 @@ GOOD = [
     account(credential={"value": "Bearer ${MERAKI_KEY}"}, budget={"share": 0.5}),
     account(limits=[{"name": "q", "max": 7}]),
     {**provider(), "tenants": {"a": 3}},
+    share(),
+    share(tenants={"a": {"weight": 2, "lend": "80%"}}, lend=0.5, freeze="wanted", cooldown="1s", unknownTenant="a"),
+    adaptive(),
+    adaptive(classes={"x": {"reservedShare": "1/3"}, "y": {}}, minLimit=2,
+             lend={"reclaimHorizon": "1s", "idleAfter": "2s"}),
+    adaptive(aimd={"decreaseFactor": 0.7, "window": "1s"}, recovery="fast", pauseOnRetryAfter=True),
+    provider(limits=[*share(ceiling={"follows": "a"})["providers"][0]["limits"],
+                     *adaptive(counts="cost")["providers"][0]["limits"]]),
+    breaker(),
+    breaker(threshold="2/3", size=30, minimumCalls=20, backoff={"delay": "1s"}, scope={"by": ["account", "tenant"]}),
+    breaker(strategy="consecutive", threshold=3, backoff={"initial": "1s", "multiplier": 1.5, "max": "1m"}),
+    breaker(strategy="sampling", threshold=0.5, duration="10s", recovery="healthCheck",
+            healthCheck={**CHECK, "method": "HEAD", "expect": [200]}),
+    breaker(idleProbe={"interval": "1m", "failures": 2}, healthCheck=CHECK),
+    provider(outcome={"throttled": [429, 529], "failure": [500]}),
+    provider(hold="auto", holdFloor="100ms", endpoints=[{"path": "/a", "hold": "5s"}]),
 ]
 BAD = [
     provider(colour="red"),
@@ -173,6 +206,30 @@ BAD = [
     {**provider(), "tenants": {"a": 0}},
     {**provider(), "settings": {"drain": "soon"}},
     {**provider(), "jobs": []},
+    share(counts=None),
+    share(tenants={}),
+    share(tenants={"a": 0}),
+    share(tenants={"a": {"wieght": 1}}),
+    share(ceiling={"follow": "a"}),
+    share(lend={"reclaimHorizon": "1s", "idleAfter": "2s"}),
+    share(freeze="all"),
+    share(initialLimit=4),
+    adaptive(initialLimit=0),
+    adaptive(lend="50%"),
+    adaptive(classes={"x": 0.5}),
+    adaptive(lend={"reclaimHorizon": "1s"}),
+    adaptive(ceiling=10),
+    limit(lend="50%"),
+    breaker(strategy="often"),
+    breaker(threshold=5),
+    breaker(strategy="consecutive", threshold="50%"),
+    breaker(duration="10s"),
+    breaker(healthCheck={"method": "GET"}),
+    breaker(backoff={"initial": "1s", "multiplier": 0.5}),
+    breaker(scope={"by": ["acount"]}),
+    provider(breaker={}),
+    provider(outcome={"throttled": []}),
+    provider(hold="sometimes"),
 ]
 
 
@@ -191,6 +248,20 @@ def test_schema_and_parser_refuse_the_same(schema, config, tmp_path):
     path.write_text(json.dumps(config))
     assert not schema.is_valid(config)
     assert ration("validate", path, **KEYS).returncode == 1
+
+
+def test_a_warning_is_no_fault(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "providers:\n- name: p\n  baseUrl: http://h\n  limits:\n"
+        "  - { name: a, kind: adaptive, initialLimit: 4, classes: { x: { reservedShare: 50% }, y: {} } }\n"
+    )
+    told = ration("validate", path)
+    assert told.returncode == 0
+    lines = told.stdout.splitlines()
+    assert lines[0].startswith(f"{path}:5:90: warning: providers[0].limits[0].classes.y: ")
+    assert lines[2].index("^") == lines[1].index("{} } }")
+    assert len(lines) == 3
 
 
 def test_the_reference_is_what_the_table_says():

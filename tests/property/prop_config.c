@@ -71,7 +71,7 @@ static void put_defaults(drawn *d)
     if (maybe(d))
         put(d, ",\"cost\":%s", maybe(d) ? number(d) : "0");
     if (maybe(d))
-        put(d, ",\"hold\":\"%s\"", duration(d));
+        put(d, ",\"hold\":\"%s\"", maybe(d) ? "auto" : duration(d));
     if (maybe(d))
         put(d, ",\"auth\":%s", maybe(d) ? "true" : "false");
     if (maybe(d))
@@ -136,25 +136,131 @@ static void put_quota(drawn *d)
         put(d, ",\"arrival\":\"%s\"", maybe(d) ? "0" : "90s");
 }
 
+static const char *ratio(drawn *d)
+{
+    static const char *const words[] = {"1/3", "50%", "0.125", "999999/1000000", "0%"};
+
+    return PICK(d, words);
+}
+
+static void put_share(drawn *d)
+{
+    static const char *const weights[] = {"1", "1000000", "{}", "{\"weight\":3,\"lend\":\"1/3\"}", "{\"lend\":\"0%\"}"};
+    const uint64_t horizon = choose(d->c, 1000) + 1;
+
+    put(d, ",\"kind\":\"share\",\"reclaimHorizon\":\"%" PRIu64 "us\",\"idleAfter\":\"%" PRIu64 "us\"", horizon,
+        horizon + choose(d->c, 1000) + 1);
+    put(d, ",\"ceiling\":%s", number(d));
+    put(d, ",\"tenants\":{\"%s\":%s,\"12\":%s}", name(d), PICK(d, weights), PICK(d, weights));
+    if (maybe(d))
+        put(d, ",\"unknownTenant\":\"%s\"", maybe(d) ? "12" : "refuse");
+    if (maybe(d))
+        put(d, ",\"lend\":\"%s\"", ratio(d));
+    if (maybe(d))
+        put(d, ",\"freeze\":\"%s\"", maybe(d) ? "tenant" : "wanted");
+    if (maybe(d))
+        put(d, ",\"cooldown\":\"%s\"", duration(d));
+}
+
+static void put_adaptive(drawn *d)
+{
+    const uint64_t lowest = choose(d->c, 9) + 1;
+    const uint64_t initial = lowest + choose(d->c, 100);
+
+    put(d, ",\"kind\":\"adaptive\",\"initialLimit\":%" PRIu64, initial);
+    if (maybe(d))
+        put(d, ",\"minLimit\":%" PRIu64 ",\"maxLimit\":%" PRIu64, lowest, initial + choose(d->c, 100));
+    if (maybe(d))
+        put(d, ",\"leaseTtl\":\"%s\"", duration(d));
+    if (maybe(d)) {
+        put(d,
+            ",\"aimd\":{\"decreaseFactor\":\"1/%" PRIu64 "\",\"increaseStep\":2,\"window\":\"%s\",\"cooldown\":\"%s\"}",
+            choose(d->c, 9) + 2, duration(d), duration(d));
+    }
+    if (maybe(d))
+        put(d, ",\"classes\":{\"%s\":{\"reservedShare\":\"%s\"},\"12\":{}}", name(d), ratio(d));
+    if (maybe(d))
+        put(d, ",\"recovery\":\"%s\"", maybe(d) ? "step" : "fast");
+    if (maybe(d))
+        put(d, ",\"lend\":{\"reclaimHorizon\":\"100ms\",\"idleAfter\":\"1%s\"}", maybe(d) ? "s" : "m");
+    if (maybe(d))
+        put(d, ",\"pauseOnRetryAfter\":%s", maybe(d) ? "true" : "false");
+}
+
+static void put_recovery(drawn *d)
+{
+    const bool by_check = maybe(d);
+    const bool idle = maybe(d);
+
+    if (by_check || maybe(d))
+        put(d, ",\"recovery\":\"%s\"", by_check ? "healthCheck" : "probe");
+    if (!by_check && maybe(d))
+        put(d, ",\"probe\":{\"n\":%" PRIu64 "}", choose(d->c, 4) + 1);
+    if (by_check || idle) {
+        put(d, ",\"healthCheck\":{\"path\":\"/health\"%s%s}", maybe(d) ? ",\"method\":\"HEAD\"" : "",
+            maybe(d) ? ",\"expect\":[200,204]" : "");
+    }
+    if (idle)
+        put(d, ",\"idleProbe\":{\"interval\":\"%s\"%s}", duration(d), maybe(d) ? ",\"failures\":3" : "");
+    if (maybe(d))
+        put(d, ",\"scope\":{\"by\":[\"account\"%s]}", by_check || idle ? ",\"target\"" : ",\"var:x\"");
+}
+
+static void put_breaker(drawn *d)
+{
+    static const char *const factors[] = {"1", "2", "1.5", "1.00001", "1000"};
+
+    put(d, ",\"breaker\":{");
+    switch (choose(d->c, 2)) {
+    case 0:
+        put(d, "\"strategy\":\"consecutive\",\"threshold\":%" PRIu64, choose(d->c, 9) + 1);
+        break;
+    case 1:
+        put(d, "\"strategy\":\"count\",\"threshold\":\"1/%" PRIu64 "\",\"size\":%" PRIu64, choose(d->c, 9) + 1,
+            choose(d->c, 99) + 10);
+        break;
+    default:
+        put(d, "\"strategy\":\"sampling\",\"duration\":\"%s\",\"minimumCalls\":%" PRIu64, duration(d),
+            choose(d->c, 99) + 1);
+        break;
+    }
+    put_recovery(d);
+    if (maybe(d)) {
+        put(d, ",\"backoff\":{\"delay\":\"%s\"}", duration(d));
+    } else if (maybe(d)) {
+        put(d, ",\"backoff\":{\"initial\":\"1s\",\"multiplier\":%s%s}", PICK(d, factors),
+            maybe(d) ? ",\"max\":\"1h\"" : "");
+    }
+    put(d, "}");
+}
+
 static void put_limit(drawn *d, size_t index)
 {
     static const char *const scopes[] = {"\"account\"", "\"account\",\"var:x\"", "\"instance\"",
                                          "\"credential\",\"tenant\"", ""};
 
+    const uint64_t kind = choose(d->c, 4);
+
     put(d, "%s{\"name\":\"l%zu\"", index > 0 ? "," : "", index);
-    switch (choose(d->c, 2)) {
+    switch (kind) {
     case 0:
         put(d, ",\"kind\":\"concurrency\",\"max\":%s", number(d));
         break;
     case 1:
         put_rate(d);
         break;
+    case 2:
+        put_share(d);
+        break;
+    case 3:
+        put_adaptive(d);
+        break;
     default:
         put_quota(d);
         break;
     }
     put(d, ",\"scope\":{\"by\":[%s]}", index == 0 ? "\"account\"" : PICK(d, scopes));
-    if (maybe(d))
+    if (kind == 2 || maybe(d))
         put(d, ",\"counts\":\"%s\"", maybe(d) ? "cost" : "requests");
     if (maybe(d))
         put(d, ",\"enforce\":\"%s\"", maybe(d) ? "shadow" : "on");
@@ -186,6 +292,10 @@ static void put_provider(drawn *d, size_t index)
             "\"penalize\":\"all\"},\"transient\":{\"statuses\":[500]}}",
             name(d), duration(d));
     }
+    if (maybe(d))
+        put(d, ",\"outcome\":{\"throttled\":[429,529]%s}", maybe(d) ? ",\"failure\":[500]" : "");
+    if (maybe(d))
+        put_breaker(d);
     put(d, ",\"limits\":[");
     for (size_t i = 0; i <= limits; i++)
         put_limit(d, i);

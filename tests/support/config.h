@@ -24,6 +24,34 @@ static inline ration_config *config_of(const char *text, const ration_config_opt
     return config;
 }
 
+/* All faults of a text as lines, each with a line feed; a config that loads gives its warnings, or "". */
+static inline void faults_of(const char *text, size_t size, const ration_config_options *options, char *out,
+                             size_t room)
+{
+    ration_config *config = NULL;
+    ration_config_faults faults = {NULL, 0, NULL};
+    const int err = ration_config_parse((ration_text){text, size}, "f", options, &config, &faults);
+    size_t used = 0;
+
+    out[0] = '\0';
+    CHECK_EQ(err, faults.count > 0 ? RATION_ERR_CONFIG : RATION_OK);
+    CHECK((config != NULL) == (err == RATION_OK));
+
+    const ration_config_fault *items = faults.items;
+    size_t count = faults.count;
+
+    if (config != NULL)
+        items = ration_config_warnings(config, &count);
+    for (size_t i = 0; i < count && used < room - 2; i++) {
+        CHECK_EQ(items[i].warning, config != NULL);
+        used += ration_config_fault_text(&items[i], out + used, room - used - 1);
+        out[used++] = '\n';
+        out[used] = '\0';
+    }
+    ration_config_faults_fini(&faults);
+    ration_config_free(config);
+}
+
 /* NULL: equal; else the name of the first member that differs. */
 const char *rules_differ(const ration_rules *a, const ration_rules *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A copy of rules owes nothing to what it was copied from: all of it may be overwritten, and the copy stays as it was. */
+/* A copy of rules owes nothing to what it was copied from: that may be overwritten, and the copy stays as it was. */
 #include "support/config.h"
 #include "support/failalloc.h"
 

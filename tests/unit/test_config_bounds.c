@@ -142,12 +142,22 @@ static const char whole[] =
     "- name: p\n"
     "  baseUrl: http://h/v1\n"
     "  targets: { eu: http://eu }\n"
-    "  endpoints: [ /a/{x}, { path: /b/**, hold: 5s } ]\n"
+    "  endpoints: [ /a/{x}, { path: /b/**, hold: auto } ]\n"
+    "  outcome: { throttled: [429], failure: [500] }\n"
+    "  breaker: { strategy: count, recovery: healthCheck, healthCheck: { path: /, expect: [200] }, scope: { by: "
+    "[account] "
+    "} }\n"
     "  limits:\n"
     "  - { name: r, kind: rate, rate: 10/s, scope: { by: [account, \"var:x\"] } }\n"
     "  - { name: q, kind: quota, max: 5, window: { period: day, timezone: Europe/Paris }, scope: { by: [account] } }\n"
+    "  - { name: s, kind: share, counts: cost, ceiling: { follows: d }, tenants: { a: 1, b: { lend: 50% } }, "
+    "reclaimHorizon: 1s, idleAfter: 2s, unknownTenant: a, scope: { by: [account] } }\n"
+    "  - { name: d, kind: adaptive, initialLimit: 2, classes: { x: { reservedShare: 50% }, y: {} }, scope: { by: "
+    "[account] } }\n"
     "accounts:\n"
-    "- { name: a, provider: p, target: eu, credential: { value: s }, limits: [ { name: q, max: 6 } ] }\n";
+    "- { name: a, provider: p, target: eu, credential: { value: s }, limits: [ { name: q, max: 6 }, { name: d, "
+    "minLimit: 2 } ] "
+    "}\n";
 
 static const char faulty[] = "settings: { queue: { order: fiar } }\nproviders: [ { name: p, name: q, colour: red } ]\n";
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every fault of a config with its place, its words and what was meant; and that no secret is in any of them. */
-#include "support/check.h"
+#include "support/config.h"
 
 #include <stdio.h>
-
-#include <ration/config.h>
 
 #define LOCAL "settings: { instance: i }\n"
 #define PROVIDER "providers:\n- name: p\n  baseUrl: http://h\n"                     /* lines 1 to 3 */
@@ -21,26 +19,6 @@ static const char *variable(void *ctx, const char *name)
 }
 
 static const ration_config_options plain = {.salt = "salt", .salt_size = 4, .instance = "here", .variable = variable};
-
-/* All faults as lines, each with a line feed; a config that loads gives "". */
-static void faults_of(const char *text, size_t size, const ration_config_options *options, char *out, size_t room)
-{
-    ration_config *config = NULL;
-    ration_config_faults faults = {NULL, 0, NULL};
-    const int err = ration_config_parse((ration_text){text, size}, "f", options, &config, &faults);
-    size_t used = 0;
-
-    out[0] = '\0';
-    CHECK_EQ(err, faults.count > 0 ? RATION_ERR_CONFIG : RATION_OK);
-    CHECK((config != NULL) == (err == RATION_OK));
-    for (size_t i = 0; i < faults.count && used < room - 2; i++) {
-        used += ration_config_fault_text(&faults.items[i], out + used, room - used - 1);
-        out[used++] = '\n';
-        out[used] = '\0';
-    }
-    ration_config_faults_fini(&faults);
-    ration_config_free(config);
-}
 
 static const struct {
     const char *why;
@@ -83,8 +61,8 @@ static const struct {
     {"unknown, without", PROVIDER "  colour: red\n", "f:4:3: providers[0].colour: unknown key\n"},
     {"twice", PROVIDER "  name: q\n",
      "f:4:3: providers[0].name: the key stands here a second time (the first is in line 2)\n"},
-    {"not yet supported", PROVIDER "  breaker: { strategy: count }\n",
-     "f:4:3: providers[0].breaker: this key is not supported yet by this version\n"},
+    {"not yet supported", PROVIDER "  retries: 3\n",
+     "f:4:3: providers[0].retries: this key is not supported yet by this version\n"},
     {"not yet supported, of the file", PROVIDER "jobs: []\nclients: {}\n",
      "f:4:1: jobs: this key is not supported yet by this version\n"
      "f:5:1: clients: this key is not supported yet by this version\n"},
@@ -169,9 +147,8 @@ static const struct {
     /* limits */
     {"without a kind", LIMIT "max: 3 }\n", "f:5:5: providers[0].limits[0]: the key 'kind' is missing\n"},
     {"a kind that does not exist", LIMIT "kind: quotta }\n",
-     "f:5:48: providers[0].limits[0].kind: 'quotta' is not one of: rate, concurrency, quota (did you mean 'quota'?)\n"},
-    {"a kind for later", LIMIT "kind: share, ceiling: 100, tenants: { a: 1 } }\n",
-     "f:5:48: providers[0].limits[0].kind: kind 'share' is not supported yet by this version\n"},
+     "f:5:48: providers[0].limits[0].kind: 'quotta' is not one of: rate, concurrency, quota, share, adaptive (did you "
+     "mean 'quota'?)\n"},
     {"without what its kind needs", LIMIT "kind: quota }\n",
      "f:5:5: providers[0].limits[0]: the key 'max' is missing\n"
      "f:5:5: providers[0].limits[0]: the key 'window' is missing\n"},

@@ -16,10 +16,15 @@ static void check_key(const rn_object *object, const rn_key *key)
     CHECK((key->type == &rn_type_word) == (key->words != NULL));
     CHECK(key->min <= key->max);
     CHECK(key->fallback == NULL || (key->flags & RN_KEY_REQUIRED) == 0);
-    CHECK(key->shape != RN_SHAPE_TABLE || (key->item > 0 && key->value > 0));
+    CHECK(key->shape != RN_SHAPE_TABLE || key->item > 0);
+    CHECK(key->shape != RN_SHAPE_TABLE || (key->value > 0) == (key->object == NULL));
+    CHECK((key->kinds | key->required) == 0 || object->kind != NULL);
+    CHECK(key->kinds == 0 || (key->required & ~key->kinds) == 0);
+    CHECK((key->flags & RN_KEY_FILLED) == 0 || key->shape != RN_SHAPE_ONE);
     CHECK((key->min == 0 && key->max == 0) || (key->type != NULL && key->type->show != NULL));
     for (const rn_key *other = object->keys; other != key; other++)
-        CHECK(strcmp(other->name, key->name) != 0);
+        CHECK(strcmp(other->name, key->name) != 0 ||
+              (other->kinds != 0 && key->kinds != 0 && (other->kinds & key->kinds) == 0));
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
@@ -27,6 +32,7 @@ static void check_object(const rn_object *object, bool item)
 {
     CHECK_ROW(object->name);
     CHECK(object->doc[0] != '\0');
+    CHECK(object->kind == NULL || rn_object_kind(object)->type == &rn_type_word);
     CHECK(!item || (object->size > 0 && object->keys[0].offset == 0 && object->keys[0].type->size == sizeof(char *)));
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
         if ((key->flags & RN_KEY_LATER) != 0)
