@@ -149,10 +149,11 @@ static int lend_check(const ration_adaptive_rule *rule, ration_fault *fault)
         return aimd_fault(fault, "lend.idleAfter", "idleAfter must be above zero");
     if (rule->lend_horizon_us == 0 && rule->lend_idle_us != 0)
         return aimd_fault(fault, "lend.reclaimHorizon", "lending needs a horizon above zero");
-    if (rule->lend_horizon_us != 0 && rule->lend_idle_us <= rule->lend_horizon_us)
+    if (rule->lend_horizon_us != 0 && rule->lend_idle_us <= rule->lend_horizon_us) {
         return aimd_fault(fault, "lend.idleAfter",
                           "idleAfter must be longer than the horizon: a class quiet for just the horizon may be one "
                           "that waits for a loan to end");
+    }
     return RATION_OK;
 }
 

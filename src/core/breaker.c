@@ -4,17 +4,17 @@
  * A circuit breaker. Chapter 5.
  *
  * Closed, it counts results and opens when the strategy says so. Open, it waits for one back-off delay; then either a
- * few real requests may try (half-open), or a health check is due, and again one delay later if none answers. Half-open,
- * so many permits there are in all: as many successes close, one failure opens for the next delay, and a probe that ends
- * without a result gives its permit back. Probes that never come back are replaced one delay after the first of those
- * that are out was let through: the circuit is half-open anew, and counts from nothing.
+ * few real requests may try (half-open), or a health check is due, and again one delay later if none answers.
+ * Half-open, so many permits there are in all: as many successes close, one failure opens for the next delay, and a
+ * probe that ends without a result gives its permit back. Probes that never come back are replaced one delay after the
+ * first of those that are out was let through: the circuit is half-open anew, and counts from nothing.
  *
  * Every change of state, and every replacement, begins a generation. A result belongs to the generation in which its
  * call was let through, so a late one can never speak for a state that it has not seen.
  *
  * Invariants: `enter` alone writes `state` and `generation`. Half-open, permits + successes + those out = probes, and
- * `until` is known just while some are out. Counts are of the present generation. `until` is always after the instant at
- * which it was set, so that time cannot stand still.
+ * `until` is known just while some are out. Counts are of the present generation. `until` is always after the instant
+ * at which it was set, so that time cannot stand still.
  */
 #include "core/breaker.h"
 
@@ -89,9 +89,10 @@ static int strategy_check(const ration_breaker_rule *rule, ration_fault *fault)
         return breaker_fault(fault, "breaker.duration", "the duration must be above zero");
     if (!is_number(rule->minimum_calls, NUMBER_MAX))
         return breaker_fault(fault, "breaker.minimumCalls", "the minimum must be from 1 to 1000000 calls");
-    if (rule->strategy == RATION_BREAKER_COUNT && rule->minimum_calls > rule->size)
+    if (rule->strategy == RATION_BREAKER_COUNT && rule->minimum_calls > rule->size) {
         return breaker_fault(fault, "breaker.minimumCalls",
                              "the minimum is above the size: so many results are never kept, and it could never open");
+    }
     return RATION_OK;
 }
 

@@ -3,9 +3,9 @@
 /*
  * The last results of a breaker, by number or by age.
  *
- * `count` keeps one bit a result, so that the last hundred are two words. `sampling` is exact: it keeps every instant at
- * which there were results, with how many, and lets go of those that are `duration` old. It grows by doubling up to a
- * bound; at the bound, and without memory, the two oldest instants become one, the later: then a few results stay in
+ * `count` keeps one bit a result, so that the last hundred are two words. `sampling` is exact: it keeps every instant
+ * at which there were results, with how many, and lets go of those that are `duration` old. It grows by doubling up to
+ * a bound; at the bound, and without memory, the two oldest instants become one, the later: then a few results stay in
  * somewhat too long, but none is lost before its time.
  *
  * Invariants: `calls` and `failed` are sums over what is in; the instants of the ring increase; capacity is a power of
@@ -47,15 +47,10 @@ void rn_breaker_ring_fini(rn_breaker *b)
 {
     rn_mem_free(b->mem, b->results);
     rn_mem_free(b->mem, b->ring);
-    b->results = NULL;
-    b->ring = NULL;
-    b->capacity = 0;
-    b->count = 0;
 }
 
 void rn_breaker_ring_clear(rn_breaker *b)
 {
-    b->first = 0;
     b->count = 0;
     b->calls = 0;
     b->failed = 0;

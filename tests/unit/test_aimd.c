@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adaptive limits: when they grow and shrink, to the microsecond; what classes keep from each other; rules with faults. */
+/* Adaptive limits: when they grow and shrink, to the microsecond; what classes keep from each other; rules. */
 #include "support/check.h"
 
 #include "base/units.h"
@@ -262,7 +262,7 @@ static void test_faults(void **state)
         {"a minimum below 1", "minLimit", {.initial_limit = 4, .min_limit = -1}},
         {"a minimum above the maximum", "minLimit", {.initial_limit = 8, .min_limit = 8, .max_limit = 7}},
         {"a minimum above a million", "minLimit", {.initial_limit = 8, .min_limit = 1000001, .max_limit = 1000000}},
-        {"a million", NULL, {.initial_limit = 1000000, .max_limit = 1000000}},
+        {"a million", NULL, {.initial_limit = 1000000, .min_limit = 1000000, .max_limit = 1000000}},
         {"above a million", "maxLimit", {.initial_limit = 8, .max_limit = 1000001}},
         {"a negative maximum", "maxLimit", {.initial_limit = 8, .max_limit = -1}},
         {"the largest numbers", "maxLimit", {.initial_limit = INT64_MAX, .max_limit = INT64_MAX}},
@@ -277,6 +277,7 @@ static void test_faults(void **state)
         {"a step above a million", "aimd.increaseStep", {.initial_limit = 8, .increase_step = 1000001}},
         {"a step of a million", NULL, {.initial_limit = 8, .increase_step = 1000000}},
         {"a negative window", "aimd.window", {.initial_limit = 8, .window_us = -1}},
+        {"the longest window", NULL, {.initial_limit = 8, .window_us = RATION_TIME_MAX_US}},
         {"a window of 1 us", NULL, {.initial_limit = 8, .window_us = 1}},
         {"a window without end", "aimd.window", {.initial_limit = 8, .window_us = RATION_FOREVER_US}},
         {"a negative cooldown", "aimd.cooldown", {.initial_limit = 8, .cooldown_us = -1}},
@@ -294,6 +295,10 @@ static void test_faults(void **state)
         {"not longer than the horizon",
          "lend.idleAfter",
          {.initial_limit = 8, .lend_horizon_us = 5, .lend_idle_us = 5}},
+        {"the longest one", NULL, {.initial_limit = 8, .lend_horizon_us = 5, .lend_idle_us = RATION_TIME_MAX_US}},
+        {"the longest horizon leaves none",
+         "lend.idleAfter",
+         {.initial_limit = 8, .lend_horizon_us = RATION_TIME_MAX_US, .lend_idle_us = RATION_TIME_MAX_US}},
         {"1 us longer", NULL, {.initial_limit = 8, .lend_horizon_us = 5, .lend_idle_us = 6}},
         {"classes without classes", "classes", {.initial_limit = 8, .class_count = 1}},
     };
@@ -555,6 +560,7 @@ static void test_most(void **state)
         {"z", two, 1, 40, 3, 26},
         {"no class", two, 1, 40, RN_CLASS_NONE, 26},
         {"20 is better than 21", two, 1, 21, 3, 13},
+        {"20 may be the least", two, 20, 21, 3, 13},
         {"but not if 21 is the least", two, 21, 21, 3, 12},
         {"35 is better than 36 and 37", three, 1, 37, RN_CLASS_NONE, 11},
         {"and the first of them where 35 is too low", three, 36, 37, RN_CLASS_NONE, 10},
