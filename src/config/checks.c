@@ -321,14 +321,16 @@ static void check_followed(rn_loader *loader, const rn_node *given, const rn_acc
         const ration_text name = ration_text_of(rule->share.follows);
         size_t index = 0;
 
-        if (rule->kind != RATION_KIND_SHARE || name.size == 0 || limit_find(provider, name, &index) == NULL)
+        if (rule->kind != RATION_KIND_SHARE || name.size == 0)
             continue;
 
-        const ration_limit_rule *leader = limit_of(account, provider, index);
+        const rn_limit_model *found = limit_find(provider, name, &index);
+        const ration_limit_rule *leader = found != NULL ? limit_of(account, provider, index) : NULL;
+        const bool changed = rule != &provider->limits[i].rule || (found != NULL && leader != &found->rule);
         const char *wrong = rn_follow_fault(rule, leader);
 
         /* What is wrong without the account's changes is said at the provider. */
-        if (wrong != NULL && (rule != &provider->limits[i].rule || leader != &provider->limits[index].rule)) {
+        if (wrong != NULL && changed) {
             rn_fault_below(loader, given, "limits", NULL,
                            rn_loader_format(loader, "limit %s follows %s: %s",
                                             rn_loader_quote(loader, ration_text_of(rule->name)),

@@ -210,7 +210,7 @@ static void warn_classes(rn_loader *loader, const rn_node *given, const ration_a
     const int64_t enough = limit_for_all(rule);
     const size_t path = rn_path_push(loader, ration_text_of("classes"));
 
-    for (size_t i = 0; i < rule->class_count && enough != rule->min_limit; i++) {
+    for (size_t i = 0; i < rule->class_count; i++) {
         const rn_node *at = rn_node_get(classes, rule->classes[i].name);
 
         if (at == NULL || class_room(rule, rule->min_limit, i) > 0)

@@ -129,6 +129,7 @@ static const struct {
     {"only one is learned", "hold: 5s", ", hold: auto", false, true, 50, -1},
     {"a floor", "hold: auto\n  holdFloor: 100ms", "", true, true, 100, -1},
     {"a floor of its own", "hold: auto\n  holdFloor: 100ms", ", holdFloor: 0", true, true, 0, -1},
+    {"a floor beside it", "", ", hold: auto, holdFloor: 7ms", false, true, 7, -1},
     {"a floor for what is learned", "holdFloor: 70ms", ", hold: auto", false, true, 70, -1},
 };
 
@@ -203,6 +204,11 @@ static const struct {
      "dimension (they have instance, provider, account, target and credential)\n"
      "f:4:112: providers[0].breaker.scope.by[2]: this circuit is tried by health checks, and they have no such "
      "dimension (they have instance, provider, account, target and credential)\n"},
+    {"a scope that is no idle probe's",
+     BREAKER "strategy: count, idleProbe: { interval: 1s }, healthCheck: { path: / }, scope: { by: [endpoint] } }\n",
+     "f:4:100: providers[0].breaker.scope.by[0]: this circuit is tried by health checks, and they have no such "
+     "dimension "
+     "(they have instance, provider, account, target and credential)\n"},
     {"a scope for probes", BREAKER "strategy: count, scope: { by: [account, \"var:x\", tenant] } }\n", ""},
     {"no scope", BREAKER "strategy: count, scope: { by: [] } }\n",
      "f:4:44: providers[0].breaker.scope.by: the list is empty\n"},
@@ -220,6 +226,8 @@ static const struct {
     {"a back-off of too many digits", BREAKER "strategy: count, backoff: { initial: 1s, multiplier: 1.000001 } }\n",
      "f:4:67: providers[0].breaker.backoff.multiplier: the number has too many digits (it must be a fraction of whole "
      "numbers up to a million)\n"},
+    {"a back-off that does not grow", BREAKER "strategy: count, backoff: { initial: 1s, multiplier: 2, max: 1s } }\n",
+     ""},
     {"a back-off that ends before it begins",
      BREAKER "strategy: count, backoff: { initial: 1s, multiplier: 2, max: 1ms } }\n",
      "f:4:75: providers[0].breaker.backoff.max: 'max' is below 'initial'\n"},

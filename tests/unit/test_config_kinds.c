@@ -265,6 +265,13 @@ static const struct {
     {"more that fetch tokens", FILTERED "authRequests: exclude } }\n" FOLLOWER "[account] } }\n",
      "f:6:109: providers[0].limits[1].ceiling.follows: a ceiling can only follow a limit that applies to all "
      "requests\n"},
+    {"another ceiling for an account",
+     PROVIDER
+     "  limits:\n" LEADER FOLLOWER "[account] } }\n  - { name: c, kind: concurrency, max: 1 }\naccounts:\n- { name: x, "
+     "provider: p, limits: [{ name: s, ceiling: { follows: c } }] }\n- { name: y, provider: p, limits: [{ name: "
+     "s, ceiling: { follows: d } }] }\n- { name: z, provider: p, limits: [{ name: s, ceiling: 5 }] }\n",
+     "f:9:35: accounts[0].limits: limit 's' follows 'c': only an adaptive limit can be followed\n"
+     "f:10:35: accounts[1].limits: limit 's' follows 'd': the provider has no limit of this name\n"},
     {"other units",
      PROVIDER
      "  limits:\n  - { name: a, kind: adaptive, counts: cost, initialLimit: 4, scope: { by: [account] } }\n" FOLLOWER
@@ -329,6 +336,11 @@ static const struct {
     {"nothing for one", ADAPTIVE "initialLimit: 4, minLimit: 3, classes: { x: { reservedShare: 90% }, y: {} } }\n",
      "f:5:129: warning: providers[0].limits[0].classes.y: at the 'minLimit' of 3 the reserves of the other classes "
      "leave nothing to this one (each class can from a 'minLimit' of 10 on)\n"},
+    {"nothing for one but at the highest",
+     ADAPTIVE "initialLimit: 4, maxLimit: 10, classes: { x: { reservedShare: 90% }, y: {} } }\n",
+     "f:5:130: warning: providers[0].limits[0].classes.y: at the 'minLimit' of 1 the reserves of the other classes "
+     "leave "
+     "nothing to this one (each class can from a 'minLimit' of 10 on)\n"},
     {"never anything for one", ADAPTIVE "initialLimit: 4, classes: { x: { reservedShare: 100% }, y: {} } }\n",
      "f:5:117: warning: providers[0].limits[0].classes.y: at the 'minLimit' of 1 the reserves of the other classes "
      "leave nothing to this one (lower the shares)\n"},
