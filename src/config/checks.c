@@ -171,7 +171,7 @@ static void check_follow(rn_loader *loader, const rn_node *given, const rn_provi
 
         rn_loader_fault(loader, at, path, guess ? rn_loader_format(loader, "did you mean '%s'?", nearest) : NULL, "%s",
                         wrong);
-    } else if (leader->rule.kind == RATION_KIND_ADAPTIVE && leader->rule.counts != rule->counts) {
+    } else if (leader != NULL && leader->rule.kind == RATION_KIND_ADAPTIVE && leader->rule.counts != rule->counts) {
         rn_loader_warn(loader, at, path, "give both the same 'counts'",
                        "this limit counts %s and the one that it follows counts %s",
                        rule->counts == RATION_COUNTS_COST ? "cost" : "requests",

@@ -42,9 +42,10 @@ static void check_recovery(rn_loader *loader, const rn_node *given, const ration
         rn_fault_below(loader, given, by_check ? "recovery" : "idleProbe", "such as { path: /health }",
                        "health checks need 'healthCheck'");
     }
-    if (!checks && check != NULL)
+    if (!checks && check != NULL) {
         rn_fault_below(loader, given, "healthCheck", NULL,
                        "'healthCheck' goes with `recovery: healthCheck` or an 'idleProbe' only");
+    }
     if (by_check && rn_node_get(given, "probe") != NULL)
         rn_fault_below(loader, given, "probe", NULL, "'probe' goes with `recovery: probe` only");
     if (checks)
@@ -121,9 +122,10 @@ void rn_check_outcome(rn_loader *loader, const rn_node *given, void *self)
         const size_t item = rn_path_index(loader, i);
 
         for (size_t k = 0; k < errors->throttled_count; k++) {
-            if (errors->failure[i] != 0 && errors->failure[i] == errors->throttled[k])
+            if (errors->failure[i] != 0 && errors->failure[i] == errors->throttled[k]) {
                 rn_loader_fault(loader, entry->value, NULL, NULL,
                                 "a status is either throttled or a failure, not both");
+            }
         }
         rn_path_pop(loader, item);
     }

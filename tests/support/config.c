@@ -12,8 +12,8 @@
     if (!same_str(a->member, b->member))                                                                               \
     return #member
 #define SAME_RATIO(member)                                                                                             \
-    SAME(member.num);                                                                                                  \
-    SAME(member.den)
+    if (a->member.num != b->member.num || a->member.den != b->member.den)                                              \
+    return #member
 #define SAME_LIST(items, count)                                                                                        \
     if (!same_strs(a->items, a->count, b->items, b->count))                                                            \
     return #items

@@ -22,10 +22,11 @@ typedef struct world {
 static const char *text(world *w, const char *s)
 {
     char *copy = w->texts + w->used;
+    const size_t size = strlen(s) + 1;
 
-    w->used += strlen(s) + 1;
+    w->used += size;
     CHECK(w->used <= sizeof w->texts);
-    return strcpy(copy, s);
+    return memcpy(copy, s, size);
 }
 
 static void limits_make(world *w)

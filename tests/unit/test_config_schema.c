@@ -22,9 +22,11 @@ static void check_key(const rn_object *object, const rn_key *key)
     CHECK(key->kinds == 0 || (key->required & ~key->kinds) == 0);
     CHECK((key->flags & RN_KEY_FILLED) == 0 || key->shape != RN_SHAPE_ONE);
     CHECK((key->min == 0 && key->max == 0) || (key->type != NULL && key->type->show != NULL));
-    for (const rn_key *other = object->keys; other != key; other++)
-        CHECK(strcmp(other->name, key->name) != 0 ||
-              (other->kinds != 0 && key->kinds != 0 && (other->kinds & key->kinds) == 0));
+    for (const rn_key *other = object->keys; other != key; other++) {
+        const bool apart = other->kinds != 0 && key->kinds != 0 && (other->kinds & key->kinds) == 0;
+
+        CHECK(strcmp(other->name, key->name) != 0 || apart);
+    }
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
