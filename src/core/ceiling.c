@@ -93,7 +93,11 @@ int rn_ceiling_new(const ration_allocator *mem, const rn_ceiling_spec *spec, int
     rn_tree_init(&ceiling->stalled, stalled_less);
     rn_heap_init(&ceiling->order, mem, NULL);
     ceiling->tenants = rn_mem_zalloc(mem, spec->count, sizeof *ceiling->tenants);
-    if (ceiling->tenants == NULL || rn_pool_init(ceiling) != RATION_OK || rn_walk_init(ceiling) != RATION_OK) {
+
+    const int pool = rn_pool_init(ceiling);
+    const int walk = rn_walk_init(ceiling);
+
+    if (ceiling->tenants == NULL || pool != RATION_OK || walk != RATION_OK) {
         rn_ceiling_free(ceiling);
         return RATION_ERR_NOMEM;
     }

@@ -12,6 +12,7 @@
 #define WEIGHT_MAX 1000000
 #define TENANTS_MAX 1000000
 
+#define TOO_LONG "is longer than time is counted"
 #define BOUNDARY                                                                                                       \
     "must be longer than reclaimHorizon: if equal, a borrower could renew the moment its loan ends, "                  \
     "just as the returning tenant's protection ends"
@@ -37,11 +38,6 @@ static int fault_at(ration_fault *fault, const char *member, const char *tenant,
     return RATION_ERR_CONFIG;
 }
 
-static bool is_span(int64_t us)
-{
-    return us > 0 && us <= RATION_TIME_MAX_US;
-}
-
 /* A part of something, 0 to 1; den 0: not given. */
 static bool is_part(ration_ratio ratio)
 {
@@ -60,17 +56,21 @@ static int check_rule(const ration_share_rule *rule, ration_fault *fault)
         return fault_at(fault, "tenants", NULL, "at least one tenant with its weight is needed to share anything");
     if (rule->tenant_count > TENANTS_MAX)
         return fault_at(fault, "tenants", NULL, "at most 1000000 tenants");
-    if (!is_span(rule->reclaim_horizon_us))
+    if (rule->reclaim_horizon_us <= 0)
         return fault_at(fault, "reclaimHorizon", NULL,
                         "must be above 0: no loan may be held longer, so a horizon of 0 would lend nothing");
+    if (rule->reclaim_horizon_us > RATION_TIME_MAX_US)
+        return fault_at(fault, "reclaimHorizon", NULL, TOO_LONG);
     if (rule->idle_after_us <= rule->reclaim_horizon_us)
         return fault_at(fault, "idleAfter", NULL, BOUNDARY);
-    if (!is_span(rule->idle_after_us))
-        return fault_at(fault, "idleAfter", NULL, "is longer than time is counted");
+    if (rule->idle_after_us > RATION_TIME_MAX_US)
+        return fault_at(fault, "idleAfter", NULL, TOO_LONG);
     if (!is_part(rule->lend))
         return fault_at(fault, "lend", NULL, "must be a part of the guarantee, from 0 to 1");
-    if (rule->cooldown_us < 0 || rule->cooldown_us > RATION_TIME_MAX_US)
+    if (rule->cooldown_us < 0)
         return fault_at(fault, "cooldown", NULL, "must not be below 0, which switches it off");
+    if (rule->cooldown_us > RATION_TIME_MAX_US)
+        return fault_at(fault, "cooldown", NULL, TOO_LONG);
     return RATION_OK;
 }
 
