@@ -35,16 +35,17 @@ typedef struct reading {
 } reading;
 
 static const char *const op_names[RN_TRACE_OP_COUNT] = {
-    [RN_TRACE_BLANK] = "",          [RN_TRACE_OUTPUT] = "",         [RN_TRACE_CONFIG] = "config",
-    [RN_TRACE_ACQUIRE] = "acquire", [RN_TRACE_OBSERVE] = "observe", [RN_TRACE_RELEASE] = "release",
-    [RN_TRACE_RENEW] = "renew",     [RN_TRACE_CANCEL] = "cancel",   [RN_TRACE_ADVANCE] = "advance",
-    [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",     [RN_TRACE_LIMITS] = "limits",
-    [RN_TRACE_LEASES] = "leases",
+    [RN_TRACE_BLANK] = "",          [RN_TRACE_OUTPUT] = "",           [RN_TRACE_CONFIG] = "config",
+    [RN_TRACE_ACQUIRE] = "acquire", [RN_TRACE_OBSERVE] = "observe",   [RN_TRACE_RELEASE] = "release",
+    [RN_TRACE_RENEW] = "renew",     [RN_TRACE_CANCEL] = "cancel",     [RN_TRACE_ADVANCE] = "advance",
+    [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",       [RN_TRACE_LIMITS] = "limits",
+    [RN_TRACE_LEASES] = "leases",   [RN_TRACE_FAIRNESS] = "fairness", [RN_TRACE_ALLOCATION] = "allocation",
+    [RN_TRACE_HEALTH] = "health",
 };
 
 /* Operations of the specification that this version cannot carry out. */
 static const char *const later_names[] = {
-    "fairness", "allocation", "reload", "pause", "resume", "reset", "grant", "drain", "health", "state",
+    "reload", "pause", "resume", "reset", "grant", "drain", "state",
 };
 
 enum {
@@ -57,7 +58,10 @@ enum {
     RENEW = 1 << RN_TRACE_RENEW,
     CANCEL = 1 << RN_TRACE_CANCEL,
     NAMED = ASKS | OBSERVE | RELEASE | RENEW | CANCEL,
-    TIMED = NAMED | 1 << RN_TRACE_ADVANCE | 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES,
+    HEALTH = 1 << RN_TRACE_HEALTH,
+    REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
+              1 << RN_TRACE_ALLOCATION,
+    TIMED = NAMED | REPORTS | HEALTH | 1 << RN_TRACE_ADVANCE,
 };
 
 const char *rn_trace_op_name(rn_trace_op op)
@@ -442,6 +446,8 @@ static const member members[] = {
     {"body", OBSERVE, 0, take_text, INTO(response.body)},
     {"outcome", RELEASE, 0, take_outcome, INTO(completion.outcome)},
     {"cost", RELEASE, 0, take_units, INTO(completion.cost)},
+    {"account", HEALTH, HEALTH, take_text, INTO(account)},
+    {"ok", HEALTH, HEALTH, take_flag, INTO(ok)},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 

@@ -34,6 +34,9 @@ typedef enum rn_trace_op {
     RN_TRACE_STATS,
     RN_TRACE_LIMITS,
     RN_TRACE_LEASES,
+    RN_TRACE_FAIRNESS,
+    RN_TRACE_ALLOCATION,
+    RN_TRACE_HEALTH,
     RN_TRACE_OP_COUNT,
 } rn_trace_op;
 
@@ -49,6 +52,8 @@ typedef struct rn_trace_line {
     ration_response response;
     ration_completion completion;
     ration_check_mode check;
+    ration_text account; /* health */
+    bool ok;             /* health */
     bool has_started_at; /* config */
     ration_time started_at;
 } rn_trace_line;

@@ -290,9 +290,12 @@ static int replay_lease(rn_replay *replay, const rn_trace_line *line)
 
 static int replay_report(rn_replay *replay, const rn_trace_line *line)
 {
-    const ration_report_kind kind = line->op == RN_TRACE_STATS    ? RATION_REPORT_STATS
-                                    : line->op == RN_TRACE_LIMITS ? RATION_REPORT_LIMITS
-                                                                  : RATION_REPORT_LEASES;
+    static const ration_report_kind kinds[RN_TRACE_OP_COUNT] = {
+        [RN_TRACE_STATS] = RATION_REPORT_STATS,           [RN_TRACE_LIMITS] = RATION_REPORT_LIMITS,
+        [RN_TRACE_LEASES] = RATION_REPORT_LEASES,         [RN_TRACE_FAIRNESS] = RATION_REPORT_FAIRNESS,
+        [RN_TRACE_ALLOCATION] = RATION_REPORT_ALLOCATION,
+    };
+    const ration_report_kind kind = kinds[line->op];
     rn_trace_report report;
 
     rn_trace_report_begin(&report, &replay->out, line->at, kind, &replay->names);
@@ -301,6 +304,17 @@ static int replay_report(rn_replay *replay, const rn_trace_line *line)
 
     rn_trace_report_end(&report);
     return err;
+}
+
+static int replay_health(rn_replay *replay, const rn_trace_line *line)
+{
+    const int err = replay->decider->ops->health(replay->decider, line->at, line->account, line->ok);
+
+    if (err != RATION_OK && err != RATION_ERR_UNKNOWN)
+        return err;
+    rn_trace_write_health_answer(&replay->out, line->at, line->account, line->ok,
+                                 err == RATION_OK ? "noted" : "unknown");
+    return RATION_OK;
 }
 
 static int replay_call(rn_replay *replay, const rn_trace_line *line)
@@ -318,7 +332,11 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
     case RN_TRACE_STATS:
     case RN_TRACE_LIMITS:
     case RN_TRACE_LEASES:
+    case RN_TRACE_FAIRNESS:
+    case RN_TRACE_ALLOCATION:
         return replay_report(replay, line);
+    case RN_TRACE_HEALTH:
+        return replay_health(replay, line);
     case RN_TRACE_ADVANCE:
     case RN_TRACE_BLANK:
     case RN_TRACE_OUTPUT:

@@ -102,6 +102,8 @@ static int line_check(void *ctx, const char *line, size_t size)
 static void replay(ration_text text)
 {
     static const char *const by_account[] = {"account"};
+    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
+    static const ration_class_rule classes[] = {{"x", {1, 2}}, {"y", {0, 0}}};
     static const ration_limit_rule limits[] = {
         {.name = "rate",
          .kind = RATION_KIND_RATE,
@@ -117,9 +119,31 @@ static void replay(ration_text text)
          .window = {.period = RATION_PERIOD_MINUTE},
          .arrival_us = RATION_UNSET,
          .sync = {"X-Limit", "X-Remaining", "X-Reset", RATION_RESET_AUTO, false}},
+        {.name = "share",
+         .kind = RATION_KIND_SHARE,
+         .counts = RATION_COUNTS_COST,
+         .scope = by_account,
+         .scope_count = 1,
+         .requests_with_var = "s",
+         .share = {.ceiling = 10000000,
+                   .tenants = tenants,
+                   .tenant_count = 2,
+                   .reclaim_horizon_us = 100000,
+                   .idle_after_us = 200000,
+                   .unknown_tenant = "b"}},
+        {.name = "adaptive",
+         .kind = RATION_KIND_ADAPTIVE,
+         .scope = by_account,
+         .scope_count = 1,
+         .requests_with_var = "a",
+         .adaptive = {.initial_limit = 2, .window_us = 1000000, .classes = classes, .class_count = 2}},
     };
     static const ration_provider_rule provider = {
-        .name = "p", .limits = limits, .limit_count = 3, .defaults = {.cost = RATION_UNSET, .hold_us = RATION_UNSET}};
+        .name = "p",
+        .limits = limits,
+        .limit_count = 5,
+        .breaker = {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 2, .idle_interval_us = 1000000},
+        .defaults = {.cost = RATION_UNSET, .hold_us = RATION_UNSET}};
     static const ration_account_rule account = {.name = "acc", .provider = "p"};
     static const ration_rules rules = {
         .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};

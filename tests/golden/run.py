@@ -15,7 +15,7 @@ import pathlib
 import subprocess
 import sys
 
-FREE = {"explanation", "estimate", "generation", "classes"}
+FREE = {"explanation", "estimate", "generation"}
 
 
 def binding(value):

@@ -3,8 +3,9 @@
  * A recording misses nothing: whatever calls an engine gets, its recording replays line for line, byte for byte.
  *
  * The calls are drawn: requests that are granted, wait, or are refused for every reason that these limits know; leases
- * that are released, lost, renewed, observed with headers that teach and with 429s; handles that are long dead; names
- * that are not UTF-8; a clock that runs back; looks at the engine in between.
+ * that are released, lost, renewed, observed with headers that teach, with 429s and with what opens a breaker; tenants
+ * that borrow and ask for what is theirs; health checks, of accounts that exist and of others; handles that are long
+ * dead; names that are not UTF-8; a clock that runs back; looks at the engine in between.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -16,7 +17,7 @@
 #include "trace/recorder.h"
 #include "trace/replay.h"
 
-#define HANDLES 16
+#define HANDLES 6
 
 static const char config_text[] =
     "{\"settings\":{\"queue\":{\"maxWaiters\":5,\"maxWaitersPerTenant\":3}},\"tenants\":{\"a\":3},\"providers\":["
@@ -31,9 +32,20 @@ static const char config_text[] =
     "{\"name\":\"minutely\",\"kind\":\"quota\",\"max\":30,\"window\":{\"period\":\"minute\"},\"scope\":{\"by\":["
     "\"account\"]},"
     "\"sync\":{\"limitHeader\":\"X-Limit\",\"remainingHeader\":\"X-Remaining\",\"resetHeader\":\"X-Reset\"}}],"
-    "\"errors\":{\"rateLimited\":{\"statuses\":[429,503],\"bodyContains\":\"slow\",\"defaultPenalty\":\"30ms\"}}}],"
+    "\"errors\":{\"rateLimited\":{\"statuses\":[429,503],\"bodyContains\":\"slow\",\"defaultPenalty\":\"30ms\"}},"
+    "\"breaker\":{\"strategy\":\"count\",\"size\":4,\"minimumCalls\":2,\"recovery\":\"healthCheck\","
+    "\"healthCheck\":{\"path\":\"/health\"},\"backoff\":{\"delay\":\"40ms\"},\"idleProbe\":{\"interval\":\"90ms\"}}},"
+    "{\"name\":\"q\",\"baseUrl\":\"http://127.0.0.1:1\",\"limits\":["
+    "{\"name\":\"tokens\",\"kind\":\"share\",\"ceiling\":6,\"counts\":\"cost\",\"tenants\":{\"a\":2,\"b\":1},"
+    "\"reclaimHorizon\":\"40001us\",\"idleAfter\":\"45ms\",\"scope\":{\"by\":[\"account\"]}},"
+    "{\"name\":\"flow\",\"kind\":\"adaptive\",\"initialLimit\":2,\"maxLimit\":5,"
+    "\"aimd\":{\"window\":\"50ms\",\"cooldown\":\"30ms\"},"
+    "\"classes\":{\"x\":{\"reservedShare\":\"30%\"},\"y\":{}},\"scope\":{\"by\":[\"account\"]}}],"
+    "\"errors\":{\"rateLimited\":{\"defaultPenalty\":\"5ms\"}},"
+    "\"breaker\":{\"strategy\":\"consecutive\",\"threshold\":2,\"recovery\":\"probe\",\"probe\":{\"n\":2},"
+    "\"backoff\":{\"initial\":\"20ms\",\"multiplier\":2,\"max\":\"60ms\"}}}],"
     "\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"},{\"name\":\"half\",\"provider\":\"p\",\"budget\":{\"share\":"
-    "\"50%\"}}]}";
+    "\"50%\"}},{\"name\":\"fair\",\"provider\":\"q\"}]}";
 
 typedef struct world {
     choices *c;
@@ -56,28 +68,45 @@ static ration_text draw_text(world *w, const char *const *texts, size_t count)
     return ration_text_of(texts[choose(w->c, count - 1)]);
 }
 
+static const char *const accounts[] = {"fair", "acc", "fair", "half", "fair", "acc", "fair", "fair", "nobody", NULL};
+#define ACCOUNTS (sizeof accounts / sizeof accounts[0])
+
+static int64_t draw_cost(world *w)
+{
+    switch (choose(w->c, 2)) {
+    case 0:
+        return RATION_UNSET;
+    case 1:
+        return choose_from(w->c, 1, 5) * RATION_UNIT;
+    default:
+        return (int64_t)choose_wide(w->c, 6000000);
+    }
+}
+
 static void act_submit(world *w)
 {
-    static const char *const accounts[] = {"acc", "half", "nobody", NULL};
-    static const char *const tenants[] = {NULL, "a", "b\"\n", "\xff"};
+    static const char *const tenants[] = {"a", "b", "a", "b", "a", "b", NULL, "b\"\n", "\xff"};
+    static const char *const classes[] = {NULL, "x", "y", NULL, "x", "y", "z"};
     static const char *const paths[] = {"/net/1", "/slow/7", "/\xc3\xa9/%2F", "", NULL};
     static const int64_t spans[] = {RATION_UNSET, 0, 5000, 40001, RATION_FOREVER_US};
     const ration_var var = {ration_text_of("x"), ration_text_of("7")};
     ration_request request = RATION_REQUEST_INIT;
     ration_decision decision;
 
-    request.account = draw_text(w, accounts, 4);
-    request.tenant = draw_text(w, tenants, 4);
+    request.account = draw_text(w, accounts, ACCOUNTS);
+    request.tenant = draw_text(w, tenants, sizeof tenants / sizeof tenants[0]);
+    request.class_name = draw_text(w, classes, sizeof classes / sizeof classes[0]);
     request.path = draw_text(w, paths, 5);
     request.method = ration_text_of("GET");
     request.vars = &var;
     request.var_count = (size_t)choose(w->c, 1);
     request.priority = (ration_priority)choose(w->c, RATION_PRIORITY_LOW);
     request.retry = choose(w->c, 3) == 1;
-    request.cost = choose(w->c, 1) == 0 ? RATION_UNSET : (int64_t)choose_wide(w->c, 6000000);
+    request.health = choose(w->c, 9) == 1;
+    request.cost = draw_cost(w);
     request.hold_us = spans[choose(w->c, 4)];
     request.wait_us = choose(w->c, 1) == 0 ? 0 : spans[choose_from(w->c, 1, 4)];
-    request.ttl_us = spans[choose(w->c, 4)];
+    request.ttl_us = choose(w->c, 3) == 1 ? spans[choose(w->c, 4)] : RATION_UNSET;
 
     /* A ttl of 0 is out of range: the call fails, and stands in no recording. */
     if (ration_engine_submit(w->engine, w->now, &request, &decision) == RATION_OK && decision.result != RATION_REFUSED)
@@ -86,13 +115,13 @@ static void act_submit(world *w)
 
 static void act_observe(world *w, ration_lease lease)
 {
-    static const int statuses[] = {200, 429, 0, 503, -7};
+    static const int statuses[] = {200, 429, 0, 503, 500, -7};
     static const char *const values[] = {"1", "0", "25", "x", "2.5", "-1"};
     static const char *const bodies[] = {NULL, "slow", "\xff slow \x01"};
     static const char *const names[] = {"X-Limit", "x-remaining", "X-Reset", "Retry-After", "Retry-After-Ms", "Cookie"};
     ration_header headers[4];
     ration_response response = {
-        .status = statuses[choose(w->c, 4)], .headers = headers, .body = draw_text(w, bodies, 3)};
+        .status = statuses[choose(w->c, 5)], .headers = headers, .body = draw_text(w, bodies, 3)};
 
     response.header_count = (size_t)choose(w->c, 4);
     for (size_t i = 0; i < response.header_count; i++)
@@ -147,6 +176,9 @@ static void act(world *w, uint64_t what)
         break;
     case 9:
         (void)ration_engine_advance(w->engine, w->now);
+        break;
+    case 10:
+        (void)ration_engine_health(w->engine, w->now, draw_text(w, accounts, ACCOUNTS), choose(w->c, 1) == 0);
         break;
     default:
         act_look(w);
@@ -251,8 +283,9 @@ static void recording_replays(choices *c, void *context)
     const ration_engine_options options = {.rules = ration_config_rules(config), .sink = rn_recorder_sink(recorder)};
 
     HOLDS(c, ration_engine_new(&options, w.now, &w.engine, NULL) == RATION_OK);
+    w.now.us += (int64_t)choose(c, 2) * 50000; /* long enough for a tenant to lend */
     while (choose(c, 80) != 0)
-        act(&w, choose(c, 10));
+        act(&w, choose(c, 11));
     ration_engine_free(w.engine);
     rn_recorder_free(recorder);
     replay_recording(&w);

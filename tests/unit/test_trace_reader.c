@@ -124,6 +124,8 @@ static void the_other_operations(void **state)
         {"{\"at\":1,\"op\":\"stats\"}", RN_TRACE_STATS},
         {"{\"at\":1,\"op\":\"limits\"}", RN_TRACE_LIMITS},
         {"{\"at\":1,\"op\":\"leases\"}\r", RN_TRACE_LEASES},
+        {"{\"at\":1,\"op\":\"fairness\"}", RN_TRACE_FAIRNESS},
+        {"{\"at\":1,\"op\":\"allocation\"}", RN_TRACE_ALLOCATION},
         {"{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":true,\"result\":\"noted\"}", RN_TRACE_OUTPUT},
         {"", RN_TRACE_BLANK},
         {" \t\r", RN_TRACE_BLANK},
@@ -133,6 +135,13 @@ static void the_other_operations(void **state)
     };
 
     (void)state;
+    read_good("{\"at\":0,\"op\":\"health\",\"account\":\"acc\",\"ok\":true}");
+    CHECK_EQ(line.op, RN_TRACE_HEALTH);
+    CHECK_TEXT(line.account, "acc");
+    CHECK(line.ok);
+    read_good("{\"at\":0,\"op\":\"health\",\"account\":\"\",\"ok\":false}");
+    CHECK_TEXT(line.account, "");
+    CHECK(!line.ok);
     read_good("{\"at\":0,\"op\":\"release\",\"id\":\"a\",\"outcome\":\"throttled\",\"cost\":0.000001}");
     CHECK_EQ(line.op, RN_TRACE_RELEASE);
     CHECK_EQ(line.completion.outcome, RATION_OUTCOME_THROTTLED);
@@ -187,10 +196,16 @@ static const struct {
     {"no time", "{\"op\":\"stats\"}", 1, "stats without \"at\""},
     {"an empty id", "{\"at\":1,\"op\":\"renew\",\"id\":\"\"}", 27, "an empty id"},
 
+    {"health of nobody", "{\"at\":1,\"op\":\"health\",\"ok\":true}", 1, "health without \"account\""},
+    {"health without a result", "{\"at\":1,\"op\":\"health\",\"account\":\"a\"}", 1, "health without \"ok\""},
+    {"health in words", "{\"at\":1,\"op\":\"health\",\"account\":\"a\",\"ok\":\"yes\"}", 42,
+     "a text where true or false should be"},
+    {"health with an id", "{\"at\":1,\"op\":\"health\",\"id\":\"a\",\"ok\":true}", 23, "health has no member \"id\""},
     {"a health check that is a number", "{\"at\":1,\"op\":\"acquire\",\"id\":\"a\",\"health\":1}", 42,
      "a number where true or false should be"},
     {"a health check of no request", "{\"at\":1,\"op\":\"release\",\"id\":\"a\",\"health\":true}", 33,
      "release has no member \"health\""},
+    {"a report with an id", "{\"at\":1,\"op\":\"fairness\",\"id\":\"a\"}", 25, "fairness has no member \"id\""},
 
     {"a time in quotes", "{\"at\":\"1\",\"op\":\"stats\"}", 7, "a text where a number should be"},
     {"a time that is null", "{\"at\":null,\"op\":\"stats\"}", 7, "null where a number should be"},

@@ -16,11 +16,25 @@
 #define CONFIG                                                                                                         \
     "{\"op\":\"config\",\"startedAt\":-1000,\"providers\":[{\"name\":\"p\"," LIMITS                                    \
     "}],\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"}]}\n"
+#define SHARED                                                                                                         \
+    "{\"op\":\"config\",\"startedAt\":-1000,\"providers\":[{\"name\":\"p\",\"limits\":[{\"name\":\"t\",\"kind\":"      \
+    "\"share\","                                                                                                       \
+    "\"ceiling\":2,\"counts\":\"requests\",\"tenants\":{\"x\":1,\"y\":1},\"reclaimHorizon\":\"10ms\","                 \
+    "\"idleAfter\":\"20ms\",\"scope\":{\"by\":[\"account\"]}}],\"breaker\":{\"strategy\":\"consecutive\","             \
+    "\"recovery\":\"healthCheck\",\"healthCheck\":{\"path\":\"/health\"}}}],"                                          \
+    "\"accounts\":[{\"name\":\"acc\",\"provider\":\"p\"}]}\n"
 #define ACQUIRE(at, id, more)                                                                                          \
     "{\"at\":" #at ",\"op\":\"acquire\",\"id\":\"" id "\",\"provider\":\"p\",\"account\":\"acc\"" more "}\n"
 #define OP(at, op, id) "{\"at\":" #at ",\"op\":\"" op "\",\"id\":\"" id "\"}\n"
 #define ANSWER(at, op, id, result) "{\"at\":" #at ",\"op\":\"" op "\",\"id\":\"" id "\",\"result\":\"" result "\"}\n"
 #define GRANTED(at, id, waited) "{\"at\":" #at ",\"event\":\"granted\",\"id\":\"" id "\",\"waitedMs\":" #waited "}\n"
+#define HEALTH(at, account, ok, more)                                                                                  \
+    "{\"at\":" #at ",\"op\":\"health\",\"account\":\"" account "\",\"ok\":" #ok more "}\n"
+#define REPORT(at, op, more) "{\"at\":" #at ",\"op\":\"" op "\"" more "}\n"
+#define TENANT(name, held, borrowed, lent, target, granted, more)                                                      \
+    "\"" name "\":{\"guarantee\":1,\"held\":" #held ",\"own\":1,\"lent\":" #lent ",\"borrowed\":" #borrowed            \
+    ",\"want\":0,\"idle\":false,\"target\":" #target ",\"deficitUnitMs\":0,\"reclaims\":0,\"worstReclaimMs\":0,"       \
+    "\"granted\":" #granted ",\"refused\":{" more "}}"
 #define LOST(at, id) "{\"at\":" #at ",\"event\":\"lost\",\"id\":\"" id "\"}\n"
 
 static rn_output written;
@@ -127,6 +141,34 @@ static const struct {
      ANSWER(0, "acquire", "a",
             "granted") "{\"at\":7,\"op\":\"leases\",\"result\":{\"leases\":[{\"id\":\"a\",\"account\":"
                        "\"acc\",\"priority\":\"normal\",\"cost\":1,\"grantedAt\":0,\"overrun\":false}]}}\n"},
+
+    {"health of an account that has a breaker, and of others",
+     SHARED HEALTH(1, "acc", true, "") HEALTH(1, "bcc", false, ""),
+     HEALTH(1, "acc", true, ",\"result\":\"noted\"") HEALTH(1, "bcc", false, ",\"result\":\"unknown\"")},
+    {"health without a breaker", CONFIG HEALTH(1, "acc", true, ""), HEALTH(1, "acc", true, ",\"result\":\"unknown\"")},
+    {"what only share limits have", CONFIG ACQUIRE(0, "a", "") REPORT(1, "fairness", "") REPORT(1, "allocation", ""),
+     ANSWER(0, "acquire", "a", "granted") REPORT(1, "fairness", ",\"result\":{\"limits\":[]}")
+         REPORT(1, "allocation", ",\"result\":{\"limits\":[]}")},
+    {"an overrun lease is the latest of its id",
+     SHARED ACQUIRE(0, "a", ",\"tenant\":\"x\",\"hold\":1") OP(1, "release", "a")
+         ACQUIRE(1, "a", ",\"tenant\":\"x\",\"hold\":1") ACQUIRE(1, "b", ",\"tenant\":\"y\"") REPORT(3, "stats", ""),
+     ANSWER(0, "acquire", "a", "granted") ANSWER(1, "release", "a", "released") ANSWER(1, "acquire", "a", "granted")
+         ANSWER(1, "acquire", "b", "granted")
+             REPORT(3, "stats",
+                    ",\"result\":{\"limits\":[{\"limit\":\"t\",\"key\":\"acc\",\"tenants\":{" TENANT(
+                        "x", 1, 0, 0, 1, 2, "") "," TENANT("y", 1, 0, 0, 1, 1, "") "},\"overrunLeases\":[\"a\"]}]}")},
+    {"units of both kinds, and of nobody",
+     SHARED REPORT(0, "fairness", "") ACQUIRE(0, "a", ",\"tenant\":\"x\",\"cost\":3")
+         ACQUIRE(0, "b", ",\"tenant\":\"y\"") REPORT(0, "fairness", "") REPORT(0, "allocation", ""),
+     REPORT(0, "fairness", ",\"result\":{\"limits\":[]}") ANSWER(0, "acquire", "a", "granted") ANSWER(0, "acquire", "b",
+                                                                                                      "granted")
+         REPORT(0, "fairness",
+                ",\"result\":{\"limits\":[{\"limit\":\"t\",\"key\":\"acc\",\"tenants\":{\"x\":{\"costShare\":0.75,"
+                "\"requestShare\":0.5,\"configuredShare\":0.5,\"costSkew\":1.5,\"requestSkew\":1},\"y\":{\"costShare\":"
+                "0.25,\"requestShare\":0.5,\"configuredShare\":0.5,\"costSkew\":0.5,\"requestSkew\":1}},"
+                "\"unitsDisagree\":true}]}")
+             REPORT(0, "allocation",
+                    ",\"result\":{\"limits\":[{\"limit\":\"t\",\"key\":\"acc\",\"tenants\":{\"x\":1,\"y\":1}}]}")},
 };
 
 static void what_comes_out(void **state)
@@ -280,6 +322,11 @@ static const struct {
     {"one too many",
      RUN ANSWER(0, "acquire", "a", "granted") ANSWER(2, "release", "a", "released") "{\"event\":\"lost\"}\n", 2, 6,
      "{\"event\":\"lost\"}", NULL},
+    {"a health check", SHARED HEALTH(1, "acc", true, "") HEALTH(1, "acc", true, ",\"result\":\"noted\""), 1, 0, NULL,
+     NULL},
+    {"another health check", SHARED HEALTH(1, "acc", true, "") HEALTH(1, "acc", false, ",\"result\":\"noted\""), 0, 3,
+     "{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":false,\"result\":\"noted\"}",
+     "{\"at\":1,\"op\":\"health\",\"account\":\"acc\",\"ok\":true,\"result\":\"noted\"}"},
     {"none recorded", CONFIG ACQUIRE(0, "a", ""), 0, 2, NULL,
      "{\"at\":0,\"op\":\"acquire\",\"id\":\"a\",\"result\":\"granted\"}"},
 };
