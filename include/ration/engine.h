@@ -172,6 +172,7 @@ typedef enum ration_op {
     RATION_OP_REPORT,
     RATION_OP_CHECK,
     RATION_OP_HEALTH,
+    RATION_OP_LOAD,
 } ration_op;
 
 /** What `ration_engine_check` asks. */
@@ -198,8 +199,9 @@ typedef struct ration_call {
     const ration_completion *completion;
     ration_report_kind report;
     ration_check_mode check;
-    ration_text account; /* health */
-    bool ok;             /* health */
+    ration_text account;              /* health */
+    bool ok;                          /* health */
+    const struct ration_state *state; /* load; ration/state.h */
 } ration_call;
 
 /**
@@ -224,6 +226,7 @@ typedef struct ration_engine_options {
     const ration_rules *rules;
     const ration_allocator *allocator; /* NULL: the C library's */
     const ration_sink *sink;           /* NULL: none; copied */
+    bool keeps;                        /* remember what changes, for `ration_engine_save` (ration/state.h) */
 } ration_engine_options;
 
 /**

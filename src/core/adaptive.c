@@ -304,6 +304,46 @@ static int64_t adaptive_level(const rn_counter *counter)
     return rn_mul(counter->u.adaptive->aimd.limit, RATION_UNIT);
 }
 
+static bool adaptive_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out)
+{
+    const rn_aimd *a = &counter->u.adaptive->aimd;
+
+    (void)now;
+    (void)parts;
+    out->type = RATION_RECORD_ADAPTIVE;
+    out->u.adaptive = (ration_adaptive_record){
+        .limit = a->limit,
+        .grown_at = a->grown_at,
+        .throttled = a->throttled,
+        .decreased = a->decreased,
+        .throttled_at = a->throttled_at,
+        .decreased_at = a->decreased_at,
+        .stride = a->stride,
+        .climb_to = a->climb_to,
+    };
+    return a->started;
+}
+
+/* Within the bounds that hold now. */
+static void adaptive_load(rn_counter *counter, ration_time now, const ration_record *record)
+{
+    const ration_adaptive_record *kept = &record->u.adaptive;
+    const rn_aimd_spec *spec = &counter->limit->spec.adaptive->aimd;
+
+    (void)now;
+    counter->u.adaptive->aimd = (rn_aimd){
+        .limit = rn_max(spec->min, rn_min(kept->limit, spec->max)),
+        .started = true,
+        .throttled = kept->throttled,
+        .decreased = kept->decreased,
+        .grown_at = kept->grown_at,
+        .throttled_at = kept->throttled_at,
+        .decreased_at = kept->decreased_at,
+        .stride = kept->stride,
+        .climb_to = rn_min(kept->climb_to, spec->max),
+    };
+}
+
 const rn_kind rn_kind_adaptive = {
     .name = "adaptive",
     .reason = RATION_REASON_ADAPTIVE_FULL,
@@ -324,4 +364,6 @@ const rn_kind rn_kind_adaptive = {
     .note = adaptive_note,
     .demand = adaptive_demand,
     .level = adaptive_level,
+    .save = adaptive_save,
+    .load = adaptive_load,
 };

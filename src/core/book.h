@@ -33,6 +33,7 @@ typedef struct rn_account {
     rn_limit **limits; /* the provider's, but for those that this account replaces */
     rn_penalty penalty;
     rn_alarm penalty_timer;
+    bool changed; /* since the last save */
 } rn_account;
 
 typedef struct rn_tenant_weight {

@@ -264,6 +264,21 @@ int rn_breaker_init(rn_breaker *b, const rn_breaker_spec *spec, const ration_all
     return err;
 }
 
+void rn_breaker_restore(rn_breaker *b, ration_time now, const ration_breaker_record *record)
+{
+    const bool tries = record->state == RATION_BREAKER_OPEN && b->spec->rule.recovery == RATION_RECOVERY_PROBE &&
+                       !rn_time_before(now, record->until);
+
+    b->generation = record->generation;
+    if (record->state == RATION_BREAKER_CLOSED)
+        return;
+    /* Nobody was there when the probe fell due. */
+    enter(b, tries ? RATION_BREAKER_HALF_OPEN : record->state, now, "as before the restart");
+    b->delay_us = rn_max(record->delay_us, 1);
+    if (b->state == RATION_BREAKER_OPEN)
+        b->until = rn_time_max(record->until, now);
+}
+
 void rn_breaker_fini(rn_breaker *b)
 {
     rn_breaker_ring_fini(b);

@@ -4,6 +4,7 @@
 
 #include <ration/engine.h>
 #include <ration/rules.h>
+#include <ration/state.h>
 
 /* A circuit breaker: closed, open, half-open, by explicit time. Chapter 5. */
 
@@ -64,6 +65,9 @@ typedef struct rn_breaker {
  * `rn_breaker_next`, and so may `leave`. */
 int rn_breaker_init(rn_breaker *breaker, const rn_breaker_spec *spec, const ration_allocator *mem, ration_time now);
 void rn_breaker_fini(rn_breaker *breaker);
+
+/* Go on where an earlier one was. Probes that were out then are replaced by fresh ones. */
+void rn_breaker_restore(rn_breaker *breaker, ration_time now, const ration_breaker_record *record);
 
 /* Is a request let through now? Changes nothing. Call `rn_breaker_advance` first. */
 bool rn_breaker_lets(const rn_breaker *breaker);

@@ -16,6 +16,8 @@
 
 #include "base/units.h"
 
+#define KEPT_ABOVE_US (10 * INT64_C(1000000)) /* to refill */
+
 static int64_t default_burst(const ration_limit_rule *rule)
 {
     /* units / per_us is in micro-units per microsecond, which is units per second. */
@@ -65,6 +67,11 @@ static int bucket_init(rn_counter *counter, ration_time now)
 {
     counter->u.bucket.at = now;
     counter->u.bucket.credit = counter->limit->spec.bucket.cap;
+    /* The process before may have emptied it a moment before it died. */
+    if (counter->unclean) {
+        counter->u.bucket.at = counter->started_at;
+        counter->u.bucket.credit = 0;
+    }
     return RATION_OK;
 }
 
@@ -183,6 +190,28 @@ static bool bucket_is_fresh(rn_counter *counter, ration_time now)
     return counter->u.bucket.credit == counter->limit->spec.bucket.cap;
 }
 
+/* One that is full again within seconds is not worth keeping. */
+static bool bucket_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out)
+{
+    const rn_bucket_spec *const spec = &counter->limit->spec.bucket;
+
+    (void)parts;
+    bucket_refill(&counter->u.bucket, spec, now);
+    out->type = RATION_RECORD_BUCKET;
+    out->u.available = rn_div_floor(counter->u.bucket.credit, spec->price);
+    return spec->cap / spec->earn > KEPT_ABOVE_US;
+}
+
+static void bucket_load(rn_counter *counter, ration_time now, const ration_record *record)
+{
+    const rn_bucket_spec *const spec = &counter->limit->spec.bucket;
+    const int64_t credit = rn_mul(record->u.available, spec->price);
+
+    (void)now;
+    counter->u.bucket.at = record->at;
+    counter->u.bucket.credit = rn_max(-spec->cap, rn_min(credit, spec->cap));
+}
+
 const rn_kind rn_kind_rate = {
     .name = "rate",
     .reason = RATION_REASON_RATE_LIMITED,
@@ -198,4 +227,6 @@ const rn_kind rn_kind_rate = {
     .observe = bucket_observe,
     .describe = bucket_describe,
     .is_fresh = bucket_is_fresh,
+    .save = bucket_save,
+    .load = bucket_load,
 };

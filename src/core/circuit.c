@@ -31,6 +31,7 @@ static void circuit_changed(ration_engine *engine, rn_circuit *circuit, rn_break
     rn_lease *lease;
 
     rn_alarm_arm(&engine->timers, &circuit->alarm, rn_breaker_next(&circuit->breaker));
+    circuit->changed = circuit->changed || change != RN_BREAKER_SAME;
     switch (change) {
     case RN_BREAKER_SAME:
     case RN_BREAKER_REPLACED:

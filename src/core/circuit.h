@@ -29,6 +29,7 @@ typedef struct rn_circuit {
     struct rn_lease_list waiting; /* that were let through and wait */
     TAILQ_HEAD(, rn_route) routes;
     uint32_t pins; /* events not yet taken that name its key */
+    bool changed;  /* since the last save */
     size_t name_size;
     char *name; /* the map's key: the provider's number and the scope key */
     ration_text key;

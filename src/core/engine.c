@@ -47,6 +47,8 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     TAILQ_INIT(&engine->dirty);
     TAILQ_INIT(&engine->shrunk);
     TAILQ_INIT(&engine->growing);
+    TAILQ_INIT(&engine->changed);
+    engine->keeps = options->keeps;
     engine->timers_needed = engine->book.account_count;
     const int routed = rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
 
@@ -213,11 +215,10 @@ void rn_lease_take(ration_engine *engine, rn_lease *lease)
         hold->critical = ask.critical;
         hold->seen = false;
         hold->lane = place->lane_index;
-        if (counter->limit->kind->lanes == RN_LANES_ONE)
-            hold->quota = (rn_quota_hold){0};
         ask.left = rn_lane_largest(place->lane);
         counter->limit->kind->take(counter, engine->now, &ask, hold);
         TAILQ_INSERT_TAIL(&counter->holds, hold, next);
+        rn_keep(engine, counter);
         rn_mark_place(engine, place, true);
     }
     rn_alarm_init(&lease->timer, RN_ALARM_TTL);
@@ -380,6 +381,7 @@ static void settle(ration_engine *engine, rn_lease *lease, int64_t cost)
 
         if (counter->limit->rule->counts == RATION_COUNTS_COST) {
             counter->limit->kind->settle(counter, engine->now, &place->hold, cost);
+            rn_keep(engine, counter);
             rn_mark_place(engine, place, true);
         }
     }

@@ -25,7 +25,9 @@ struct ration_engine {
     struct rn_counter_list dirty;   /* counters that changed in this call */
     struct rn_counter_list shrunk;  /* those of them where less may be there */
     struct rn_counter_list growing; /* adaptive counters that demand may make grow */
-    ration_lease *blocking;         /* of the last decision */
+    struct rn_counter_list changed; /* since the last save */
+    bool keeps;
+    ration_lease *blocking; /* of the last decision */
     size_t blocking_count, blocking_capacity;
     ration_time now; /* the newest instant seen */
     uint64_t serial;
@@ -118,6 +120,11 @@ void rn_circuit_enter(ration_engine *engine, rn_lease *lease);
 void rn_circuit_leave(ration_engine *engine, rn_lease *lease);
 void rn_circuit_result(ration_engine *engine, rn_lease *lease, bool ok);
 int rn_circuit_health(ration_engine *engine, ration_text account, bool ok);
+
+/* ---- state.c ---- */
+
+/* The counter has changed so that it should be kept. */
+void rn_keep(ration_engine *engine, rn_counter *counter);
 
 /* ---- report.c ---- */
 

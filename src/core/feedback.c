@@ -91,6 +91,7 @@ static void penalize_counter(ration_engine *engine, const rn_lease *lease, rn_co
         return;
     if (counter->watcher_count > 0)
         rn_alarm_arm(&engine->timers, &counter->penalty_timer, counter->penalty.until);
+    rn_keep(engine, counter);
     rn_mark(engine, counter, true);
     penalty_report(engine, lease, &counter->penalty, counter);
 }
@@ -101,6 +102,7 @@ static void penalize_account(ration_engine *engine, const rn_lease *lease, ratio
 
     if (!rn_penalty_hit(&account->penalty, engine->now, granted_at, retry_at, &account->provider->rule.errors))
         return;
+    account->changed = true;
     rn_account_penalized(engine, account);
     penalty_report(engine, lease, &account->penalty, NULL);
 }
@@ -154,6 +156,7 @@ static void teach(ration_engine *engine, rn_lease *lease, const rn_reply *reply)
 
         kind->observe(counter, engine->now, &place->hold, reply);
         place->hold.seen = true;
+        rn_keep(engine, counter);
         if (kind->level != NULL)
             rn_level_moved(engine, counter, level, "the provider throttled");
         rn_mark(engine, counter, true);

@@ -13,6 +13,7 @@
 
 #include <ration/engine.h>
 #include <ration/rules.h>
+#include <ration/state.h>
 
 #include "base/heap.h"
 #include "base/map.h"
@@ -177,6 +178,7 @@ struct rn_counter {
     ration_text key;
     ration_ratio share;     /* the smallest of the accounts that can reach it */
     ration_time started_at; /* when the engine began */
+    bool unclean;           /* the process before it did not stop in order */
     struct rn_hold_list holds;
     union {
         rn_bucket bucket;
@@ -205,6 +207,8 @@ struct rn_counter {
     TAILQ_ENTRY(rn_counter) in_dirty;
     TAILQ_ENTRY(rn_counter) in_shrunk;
     TAILQ_ENTRY(rn_counter) in_growing;
+    TAILQ_ENTRY(rn_counter) in_changed;
+    bool changed; /* since the last save */
     bool growing; /* demand may make it grow: to be asked before anybody is looked at */
     bool dirty;
     bool shrunk;                    /* less may be there than when its waiters were last looked at */
@@ -243,6 +247,11 @@ struct rn_kind {
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
+
+    /* What outlives the process; NULL: nothing. `parts` has room for `spec.quota.parts`. False: not worth keeping. */
+    bool (*save)(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out);
+    /* Right after `init`; the record is in its ranges, and of an instant that is not after `now`. */
+    void (*load)(rn_counter *counter, ration_time now, const ration_record *record);
 
     /* The rest is NULL for kinds without lanes. */
     uint32_t (*lane_of)(const rn_limit *limit, ration_text tenant, ration_text class_name);

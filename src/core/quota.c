@@ -406,4 +406,6 @@ const rn_kind rn_kind_quota = {
     .observe = rn_quota_observe,
     .describe = quota_describe,
     .is_fresh = quota_is_fresh,
+    .save = rn_quota_save,
+    .load = rn_quota_load,
 };

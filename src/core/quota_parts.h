@@ -69,6 +69,14 @@ bool rn_rolling_owns(const rn_counter *counter, ration_time granted_at);
 /* The first instant at which `ask` fits by time alone. */
 ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask);
 
+/* The charges by time of grant as parts of a record; there is room for all of them. Returns how many. */
+size_t rn_rolling_parts(const rn_counter *counter, ration_time now, ration_part *parts);
+size_t rn_window_parts(const rn_counter *counter, ration_time now, ration_part *parts);
+
+/* quota_state.c */
+bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out);
+void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *record);
+
 /* quota_sync.c */
 void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
 

@@ -101,6 +101,21 @@ void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amou
     *bucket = rn_add(*bucket, amount);
 }
 
+size_t rn_rolling_parts(const rn_counter *counter, ration_time now, ration_part *parts)
+{
+    const rn_quota_rolling *const rolling = &counter->u.quota->rolling;
+    const int64_t width_us = counter->limit->spec.quota.width_us;
+    size_t count = 0;
+
+    for (int64_t number = rolling->oldest; number <= rolling->newest; number++) {
+        const ration_time last = rn_time_min(ration_time_of((number + 1) * width_us - 1), now);
+
+        if (*bucket_at(counter, number) > 0)
+            parts[count++] = (ration_part){last, rn_min(*bucket_at(counter, number), RATION_UNITS_MAX)};
+    }
+    return count;
+}
+
 /* What a request will find at `at`, when `used` of the present count is left. */
 static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, const rn_ask *ask)
 {

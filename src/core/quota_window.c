@@ -134,6 +134,21 @@ void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amoun
     }
 }
 
+size_t rn_window_parts(const rn_counter *counter, ration_time now, ration_part *parts)
+{
+    const rn_quota *const quota = counter->u.quota;
+    const rn_quota_window *const window = &quota->window;
+    size_t count = 0;
+
+    for (int64_t i = 0; i < counter->limit->spec.quota.parts; i++) {
+        const ration_time last = rn_time_min(rn_time_add(window->start, (i + 1) * window->part_us - 1), now);
+
+        if (quota->parts[i] > 0)
+            parts[count++] = (ration_part){last, rn_min(quota->parts[i], RATION_UNITS_MAX)};
+    }
+    return count;
+}
+
 rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_time reset)
 {
     const rn_quota_spec *const spec = &counter->limit->spec.quota;

@@ -34,6 +34,7 @@ int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book
     rn_map_init(&routes->by_names, mem);
     rn_map_init(&routes->counters, mem);
     rn_circuits_init(&routes->circuits, mem, timers, timers_needed);
+    rn_kept_init(&routes->kept, mem);
     TAILQ_INIT(&routes->idle);
     routes->scratch = rn_mem_alloc(mem, NAMES_MAX + KEY_MAX);
     return routes->scratch == NULL ? RATION_ERR_NOMEM : RATION_OK;
@@ -81,6 +82,7 @@ void rn_routes_fini(rn_routes *routes)
     while ((node = rn_map_first(&routes->counters)) != NULL)
         counter_free(routes, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
     rn_circuits_fini(&routes->circuits);
+    rn_kept_fini(&routes->kept);
     rn_map_fini(&routes->by_names);
     rn_map_fini(&routes->counters);
     rn_mem_free(routes->mem, routes->scratch);
@@ -274,7 +276,7 @@ static bool counter_is_idle(rn_counter *counter, ration_time now)
     const rn_route_link *link;
 
     if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || counter->watcher_count > 0 ||
-        rn_penalty_runs(&counter->penalty, now) || counter->dirty)
+        rn_penalty_runs(&counter->penalty, now) || counter->dirty || counter->changed)
         return false;
     TAILQ_FOREACH (link, &counter->routes, next) {
         if (link->route->refs > 0)
@@ -315,7 +317,8 @@ static bool counter_evict(rn_routes *routes, rn_limit *limit, ration_time now)
 
 static int counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
 {
-    *counter = (rn_counter){.limit = limit, .mem = routes->mem, .started_at = routes->started_at};
+    *counter =
+        (rn_counter){.limit = limit, .mem = routes->mem, .started_at = routes->started_at, .unclean = routes->unclean};
     counter->watch_deadline_min.us = RATION_NEVER_US;
     TAILQ_INIT(&counter->holds);
     TAILQ_INIT(&counter->watchers);
@@ -340,6 +343,7 @@ static int counter_enter(rn_routes *routes, rn_limit *limit, rn_counter *counter
         rn_map_remove(&routes->counters, &counter->node);
         return err;
     }
+    rn_kept_give(&routes->kept, counter, now);
     *routes->timers_needed += 2;
     TAILQ_INSERT_TAIL(&limit->counters, counter, in_limit);
     limit->counter_count++;
@@ -499,9 +503,15 @@ static int route_circuit(rn_routes *routes, ration_time now, rn_route *route, co
 
     const int err = rn_circuits_find(&routes->circuits, now, route->account, subject, &key, &route->circuit);
 
-    if (err == RATION_OK && route->circuit != NULL)
-        TAILQ_INSERT_TAIL(&route->circuit->routes, route, in_circuit);
-    return err;
+    if (err != RATION_OK || route->circuit == NULL)
+        return err;
+    /* One that has just been made may have been open in an earlier life. */
+    if (routes->kept.circuits.size > 0 && TAILQ_EMPTY(&route->circuit->routes)) {
+        rn_kept_give_circuit(&routes->kept, route->circuit, now);
+        rn_alarm_arm(routes->timers, &route->circuit->alarm, rn_breaker_next(&route->circuit->breaker));
+    }
+    TAILQ_INSERT_TAIL(&route->circuit->routes, route, in_circuit);
+    return RATION_OK;
 }
 
 /* What a request's names lead to. On error the route is the caller's to free. */

@@ -3,6 +3,7 @@
 #define RN_CORE_ROUTE_H
 
 #include "core/book.h"
+#include "core/state.h"
 
 /*
  * What a request's names lead to: its account, endpoint and the counters of every limit that applies. Cached by the
@@ -48,6 +49,8 @@ typedef struct rn_routes {
     rn_map by_names;
     rn_map counters;
     rn_circuits circuits;
+    rn_kept kept;
+    bool unclean;
     struct rn_route_list idle;
     size_t idle_count;
     char *scratch;

@@ -228,6 +228,8 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_CANCEL:
         rn_trace_write_op(out, call->at, "cancel", id_of(recorder, call->serial));
         break;
+    case RATION_OP_LOAD:
+        break;
     case RATION_OP_HEALTH:
         rn_trace_write_health(out, call->at, call->account, call->ok);
         break;

@@ -24,6 +24,12 @@ PROMISES = {
         "grep -E '^ration": "ration_held 0",
         "kill -TERM": "gone",
     },
+    "fair-share": {
+        "long.yaml examples": '"waitedMs":990',
+        '"id":"b2"': '"reason":"hold_exceeds_reclaim_horizon"',
+        '"event"': '"id":"a1","waitedMs":90',
+        '"op":"stats"': '"deficitUnitMs":4500',
+    },
     "record-and-replay": {
         "for i in": "200\n200\n429\n429",
         '"refused"': '"reason":"rate_limited"',

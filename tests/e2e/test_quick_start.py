@@ -34,7 +34,7 @@ class Shell:
     def here(self, text):
         for port, free in self.ports.items():
             text = text.replace("127.0.0.1:" + port, "127.0.0.1:" + free)
-        return text.replace("build/ration", RATION)
+        return text.replace("build/ration", RATION).replace(" examples/", f" {ROOT}/examples/")
 
     def run(self, command):
         self.process.stdin.write(self.here(command) + "\necho; echo '--- end' $?\n")

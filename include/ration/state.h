@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RATION_STATE_H
+#define RATION_STATE_H
+
+/*
+ * What of an engine outlives a process, so that a restart is no amnesty: what windows have spent, penalties, where
+ * adaptive limits stand, circuits that are not closed, buckets that are slow to refill. Specification chapter 3,
+ * "Ledger". The engine does no I/O: it gives records out and takes them back; where they are kept is somebody else's.
+ */
+
+#include <ration/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ration_record_type {
+    RATION_RECORD_QUOTA = 0,
+    RATION_RECORD_BUCKET,
+    RATION_RECORD_ADAPTIVE,
+    RATION_RECORD_PENALTY, /* of a limit's scope key; of an account, where there is no limit */
+    RATION_RECORD_BREAKER,
+} ration_record_type;
+
+/** Charges of a quota, granted at or before an instant and after that of the part before. Micro-units. */
+typedef struct ration_part {
+    ration_time last;
+    int64_t units;
+} ration_part;
+
+/** A quota's window, or what of a rolling one still counts. Micro-units and microseconds. */
+typedef struct ration_quota_record {
+    ration_time window_start, window_end; /* calendar */
+    int64_t offset_us;                    /* learned: how far the window's end is from the calendar's */
+    int64_t used;
+    int64_t carried;   /* of the window before, what may count in this one too */
+    int64_t in_flight; /* of both, what the provider may not have counted yet */
+    bool has_remaining;
+    int64_t remaining;           /* what the provider said, less what it may not have counted */
+    ration_time remaining_until; /* RATION_NEVER_US: to the window's end */
+    int64_t max;                 /* as learned; RATION_UNSET: as declared */
+    int64_t external;
+    bool exhausted; /* a 429 said so */
+    ration_time exhausted_until;
+    bool dipped; /* a critical request has gone into the reserve */
+    ration_time dipped_at;
+    bool moved; /* a header has brought a window's end about */
+    ration_time moved_at;
+    const ration_part *parts;
+    size_t part_count;
+} ration_quota_record;
+
+typedef struct ration_adaptive_record {
+    int64_t limit; /* whole units */
+    ration_time grown_at;
+    bool throttled, decreased; /* the two instants mean something */
+    ration_time throttled_at, decreased_at;
+    int64_t stride, climb_to;
+} ration_adaptive_record;
+
+typedef struct ration_penalty_record {
+    ration_time began, until;
+    uint32_t doublings, events;
+} ration_penalty_record;
+
+typedef struct ration_breaker_record {
+    ration_breaker_state state;
+    uint64_t generation;
+    ration_time until; /* open: the next probe or check */
+    int64_t delay_us;
+} ration_breaker_record;
+
+/** One thing. `u` by `type`. Texts and parts are borrowed for the call. */
+typedef struct ration_record {
+    ration_record_type type;
+    ration_text provider;
+    ration_text limit; /* absent: a breaker, or an account's penalty */
+    ration_text key;   /* the scope key, or the account */
+    ration_time at;    /* when this was so */
+    union {
+        ration_quota_record quota;
+        int64_t available; /* bucket: micro-units, negative in debt */
+        ration_adaptive_record adaptive;
+        ration_penalty_record penalty;
+        ration_breaker_record breaker;
+    } u;
+} ration_record;
+
+/** All that was kept. */
+typedef struct ration_state {
+    const ration_record *records;
+    size_t count;
+    bool unclean; /* the last process did not stop in order: a bucket that is not among them starts empty */
+} ration_state;
+
+/**
+ * Give the engine what was kept, before its first request. What belongs to a key waits until somebody asks for it.
+ *
+ * Time       Everything goes on as if the engine had been idle since each record's `at`, which may not be after `now`.
+ * Ownership  Copies what it keeps.
+ * Errors     RATION_ERR_INVALID for a record out of its ranges, or for an engine that has had requests: nothing is
+ *            changed. RATION_ERR_NOMEM: some records may have been taken; the engine is of no use any more.
+ *            `*unknown` (may be NULL) counts records whose provider, limit or account the rules do not have; these are
+ *            left out.
+ * Cost       Linear.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_load(ration_engine *engine, ration_time now, const ration_state *state,
+                                                    size_t *unknown);
+
+/**
+ * Give out what has changed since the last call, or everything. Only for an engine made with `keeps`.
+ *
+ * Errors     RATION_ERR_NOMEM: what has not been given out counts as changed still.
+ * Cost       Linear in what has changed.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *ctx,
+                                                    void (*record)(void *ctx, const ration_record *record));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A restart is no amnesty and no punishment: an engine that was given what another one had kept goes on as that one
+ * does, to the microsecond, as long as nobody held a lease when it was kept. Where leases were held, it grants nothing
+ * that the other one would not grant. Chapter 3, "Ledger".
+ *
+ * Both engines are made of the same calls up to the restart; then one goes on, and the other's records go through a
+ * third. What comes after is asked of both.
+ */
+#include "support/check.h"
+#include "support/property.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ration/state.h>
+
+#define UNIT RATION_UNIT
+#define MS INT64_C(1000)
+#define SECOND (1000 * MS)
+#define MINUTE (60 * SECOND)
+#define RECORDS 64
+#define PARTS 4096
+#define HELD 16
+
+static const char *const by_account[] = {"account"};
+static const char *const by_x[] = {"var:x"};
+
+static const ration_limit_rule limits[] = {
+    {.name = "slow",
+     .kind = RATION_KIND_RATE,
+     .scope = by_x,
+     .scope_count = 1,
+     .rate = {UNIT, 3 * SECOND},
+     .burst = 6 * UNIT,
+     .margin = RATION_UNSET},
+    {.name = "minute",
+     .kind = RATION_KIND_QUOTA,
+     .scope = by_account,
+     .scope_count = 1,
+     .max = 30 * UNIT,
+     .window = {.period = RATION_PERIOD_MINUTE},
+     .arrival_us = RATION_UNSET,
+     .sync = {.limit_header = "x-limit", .remaining_header = "x-left", .reset_header = "x-reset"}},
+    {.name = "rolling",
+     .kind = RATION_KIND_QUOTA,
+     .counts = RATION_COUNTS_COST,
+     .scope = by_x,
+     .scope_count = 1,
+     .max = 40 * UNIT,
+     .window = {.rolling_us = 2 * MINUTE},
+     .arrival_us = RATION_UNSET,
+     .sync = {.remaining_header = "x-rolling"}},
+    {.name = "adaptive",
+     .kind = RATION_KIND_ADAPTIVE,
+     .scope = by_account,
+     .scope_count = 1,
+     .adaptive = {.initial_limit = 6, .recovery_fast = true}},
+};
+
+/* What was kept, copied. */
+typedef struct kept {
+    ration_record records[RECORDS];
+    size_t count;
+    ration_part parts[PARTS];
+    size_t part_count;
+    char texts[8192];
+    size_t used;
+} kept;
+
+/* One engine and who holds something of it. */
+typedef struct side {
+    ration_engine *engine;
+    struct {
+        ration_lease lease;
+        bool held;
+    } of[HELD];
+} side;
+
+static ration_engine *engine_new(int64_t at_us)
+{
+    static const ration_provider_rule provider = {
+        .name = "p",
+        .limits = limits,
+        .limit_count = sizeof limits / sizeof limits[0],
+        .breaker = {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 1, .backoff_initial_us = 7 * SECOND}};
+    static const ration_account_rule account = {.name = "acc", .provider = "p"};
+    static const ration_rules rules = {
+        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    const ration_engine_options options = {.rules = &rules, .keeps = true};
+    ration_engine *engine = NULL;
+
+    if (ration_engine_new(&options, ration_time_of(at_us), &engine, NULL) != RATION_OK)
+        abort();
+    return engine;
+}
+
+static ration_text keep_text(kept *k, ration_text text)
+{
+    char *copy = k->texts + k->used;
+
+    if (text.data == NULL)
+        return text;
+    if (k->used + text.size > sizeof k->texts)
+        abort();
+    memcpy(copy, text.data, text.size);
+    k->used += text.size;
+    return (ration_text){copy, text.size};
+}
+
+/* A later record of the same thing takes the place of an earlier one. */
+static void keep(void *ctx, const ration_record *record)
+{
+    kept *k = ctx;
+    size_t i = 0;
+
+    for (; i < k->count; i++) {
+        const ration_record *other = &k->records[i];
+
+        if (other->type == record->type && other->key.size == record->key.size &&
+            memcmp(other->key.data, record->key.data, record->key.size) == 0 &&
+            other->limit.size == record->limit.size &&
+            (record->limit.size == 0 || memcmp(other->limit.data, record->limit.data, record->limit.size) == 0))
+            break;
+    }
+    if (i == RECORDS)
+        abort();
+    k->records[i] = *record;
+    k->records[i].provider = keep_text(k, record->provider);
+    k->records[i].limit = keep_text(k, record->limit);
+    k->records[i].key = keep_text(k, record->key);
+    if (i == k->count)
+        k->count++;
+    if (record->type != RATION_RECORD_QUOTA || record->u.quota.part_count == 0)
+        return;
+    if (k->part_count + record->u.quota.part_count > PARTS)
+        abort();
+    memcpy(k->parts + k->part_count, record->u.quota.parts, record->u.quota.part_count * sizeof k->parts[0]);
+    k->records[i].u.quota.parts = k->parts + k->part_count;
+    k->part_count += record->u.quota.part_count;
+}
+
+typedef struct act {
+    enum { ASK, END, ANSWER } what;
+    size_t who;
+    int x;
+    int64_t cost;
+    int status;
+    int header;
+    int64_t value;
+} act;
+
+static act act_draw(choices *c)
+{
+    static const int statuses[] = {200, 200, 200, 429, 500};
+
+    return (act){
+        .what = (int)choose(c, 2),
+        .who = (size_t)choose(c, HELD - 1),
+        .x = (int)choose(c, 2),
+        .cost = choose_from(c, 1, 5) * UNIT,
+        .status = statuses[choose(c, 4)],
+        .header = (int)choose(c, 5),
+        .value = choose_from(c, 0, 40),
+    };
+}
+
+/* What the engine says to it, as text. */
+static const char *act_do(side *s, const act *a, int64_t at_us, char *text, size_t size)
+{
+    static const char *const xs[] = {"0", "1", "2"};
+    static const char *const names[] = {NULL, "x-limit", "x-left", "x-reset", "x-rolling", "retry-after"};
+    const ration_time at = {at_us};
+    char value[24];
+
+    text[0] = '\0';
+    if (a->what == ASK && !s->of[a->who].held) {
+        const ration_var var = {ration_text_of("x"), ration_text_of(xs[a->x])};
+        ration_request r = RATION_REQUEST_INIT;
+        ration_decision d;
+
+        r.account = ration_text_of("acc");
+        r.vars = &var;
+        r.var_count = 1;
+        r.cost = a->cost;
+        if (ration_engine_submit(s->engine, at, &r, &d) != RATION_OK)
+            abort();
+        snprintf(text, size, "%d %s %s %" PRId64, (int)d.result, ration_reason_name(d.reason),
+                 d.limit != NULL ? d.limit : "-", d.retry_at.us);
+        s->of[a->who].lease = d.lease;
+        s->of[a->who].held = d.result == RATION_GRANTED;
+    } else if (a->what == END && s->of[a->who].held) {
+        (void)ration_engine_release(s->engine, at, s->of[a->who].lease, NULL);
+        s->of[a->who].held = false;
+    } else if (a->what == ANSWER && s->of[a->who].held) {
+        snprintf(value, sizeof value, "%" PRId64, a->value);
+
+        const ration_header header = {ration_text_of(names[a->header]), ration_text_of(value)};
+        const ration_response response = {.status = a->status, .headers = &header, .header_count = a->header > 0};
+
+        (void)ration_engine_observe(s->engine, at, s->of[a->who].lease, &response);
+    }
+    return text;
+}
+
+static void let_go(side *s, int64_t at_us)
+{
+    for (size_t i = 0; i < HELD; i++) {
+        if (s->of[i].held)
+            (void)ration_engine_release(s->engine, ration_time_of(at_us), s->of[i].lease, NULL);
+        s->of[i].held = false;
+    }
+}
+
+/* Another engine that goes on where this one is, `off_us` later. */
+static ration_engine *reborn(choices *c, const kept *k, int64_t at_us)
+{
+    const ration_state state = {.records = k->records, .count = k->count};
+    ration_engine *engine = engine_new(at_us);
+    size_t unknown = 9;
+
+    HOLDS(c, ration_engine_load(engine, ration_time_of(at_us), &state, &unknown) == RATION_OK);
+    HOLDS(c, unknown == 0);
+    return engine;
+}
+
+static int64_t step(choices *c)
+{
+    static const int64_t spans[] = {0, 1, 10 * MS, 300 * MS, SECOND, 5 * SECOND, 40 * SECOND, 3 * MINUTE};
+
+    return spans[choose(c, 7)];
+}
+
+static void the_same_goes_on(choices *c, void *context)
+{
+    static kept k;
+    const bool *whole = context;
+    char one[160];
+    char two[160];
+    side before = {.engine = engine_new(0)};
+    side after = {0};
+    int64_t now = 0;
+
+    memset(&k, 0, sizeof k);
+    while (choose(c, 40) != 0) {
+        const act a = act_draw(c);
+
+        now += step(c);
+        NOTE(c, "%" PRId64 " what %d who %zu x %d cost %" PRId64 " status %d header %d value %" PRId64, now,
+             (int)a.what, a.who, a.x, a.cost / UNIT, a.status, a.header, a.value);
+        (void)act_do(&before, &a, now, one, sizeof one);
+        /* Kept piece by piece, as a flush does it. */
+        if (!*whole && choose(c, 3) == 0)
+            HOLDS(c, ration_engine_save(before.engine, ration_time_of(now), false, &k, keep) == RATION_OK);
+    }
+    /* All answered and given back, and on its way for long enough that the provider has it. */
+    let_go(&before, now);
+    now += 2 * SECOND;
+    HOLDS(c, ration_engine_save(before.engine, ration_time_of(now), *whole, &k, keep) == RATION_OK);
+    NOTE(c, "%" PRId64 " restart with %zu records", now, k.count);
+    now += step(c);
+    after.engine = reborn(c, &k, now);
+    while (choose(c, 30) != 0) {
+        const act a = act_draw(c);
+
+        now += step(c);
+        (void)act_do(&before, &a, now, one, sizeof one);
+        (void)act_do(&after, &a, now, two, sizeof two);
+        NOTE(c, "%" PRId64 " what %d who %zu x %d cost %" PRId64 " status %d header %d value %" PRId64 ": %s | %s", now,
+             (int)a.what, a.who, a.x, a.cost / UNIT, a.status, a.header, a.value, one, two);
+        HOLDS(c, strcmp(one, two) == 0);
+    }
+    ration_engine_free(before.engine);
+    ration_engine_free(after.engine);
+}
+
+static void saved_whole(void **state)
+{
+    bool whole = true;
+
+    (void)state;
+    property_check("saved whole", the_same_goes_on, &whole, 10000);
+}
+
+static void saved_piece_by_piece(void **state)
+{
+    bool whole = false;
+
+    (void)state;
+    property_check("saved piece by piece", the_same_goes_on, &whole, 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saved_whole),
+        cmocka_unit_test(saved_piece_by_piece),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
