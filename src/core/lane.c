@@ -189,8 +189,13 @@ void rn_lane_enter(rn_lane *lane, rn_place *place)
 void rn_lane_leave(rn_lane *lane, rn_place *place)
 {
     rn_heap_remove(&lane->places, &place->node);
-    if (is_tenants(lane->counter))
-        rn_heap_remove(&((rn_tenant_lane *)lane)->charges, &place->by_charge);
+    if (is_tenants(lane->counter)) {
+        rn_tenant_lane *tenant = (rn_tenant_lane *)lane;
+
+        rn_heap_remove(&tenant->charges, &place->by_charge);
+        if (lane->places.size == 0)
+            rn_tree_remove(&lane->counter->lanes->borrowers, &tenant->node);
+    }
     lane->charge = lane->places.size == 0 ? 0 : rn_sub(lane->charge, place->charge);
     lane->counter->place_count--;
 }

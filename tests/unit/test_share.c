@@ -314,6 +314,24 @@ static void a_shadow_share_watches(void **state)
     world_fini(&w);
 }
 
+/* A tenant that no longer waits is no borrower, even if it was the last to wait here. */
+static void who_has_left_is_no_borrower(void **state)
+{
+    (void)state;
+    world_init(&w, of_five, 2);
+    CHECK_STR(ask(0, "a1 tenant=a cost=20"), "granted");
+    CHECK_STR(ask(0, "b1 tenant=b cost=10"), "granted");
+    CHECK_STR(ask(0, "c1 tenant=c cost=20"), "granted");
+    CHECK_STR(ask(0, "d1 tenant=d cost=20"), "granted");
+    CHECK_STR(ask(0, "d2 tenant=d cost=20 hold=90"), "granted");
+    CHECK_STR(ask(1, "a2 tenant=a cost=5 hold=100 wait=9000"), "queued");
+    CHECK_STR(world_cancel(&w, MS(2), "a2"), "cancelled");
+    CHECK_STR(ask(3, "b2 tenant=b cost=16 hold=100 wait=9000"), "queued");
+    CHECK_STR(end(50, "d2"), "released");
+    CHECK_STR(world_events(&w), "granted b2 47;");
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +347,7 @@ int main(void)
         cmocka_unit_test(wants_of_waiters),
         cmocka_unit_test(tags_take_their_weights_from_the_share),
         cmocka_unit_test(a_shadow_share_watches),
+        cmocka_unit_test(who_has_left_is_no_borrower),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
