@@ -182,14 +182,20 @@ static void counter_look(ration_engine *engine, rn_counter *counter)
     }
 }
 
+/* Its wake is to be set anew before the call ends. */
+static void counter_dirty(ration_engine *engine, rn_counter *counter)
+{
+    if (counter->dirty)
+        return;
+    counter->dirty = true;
+    TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
+}
+
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
 {
     if (counter->watcher_count == 0)
         return;
-    if (!counter->dirty) {
-        counter->dirty = true;
-        TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
-    }
+    counter_dirty(engine, counter);
     if (shrunk && !counter->shrunk) {
         counter->shrunk = true;
         TAILQ_INSERT_TAIL(&engine->shrunk, counter, in_shrunk);
@@ -233,6 +239,16 @@ static ration_reason reason_at(const ration_engine *engine, const rn_place *plac
     return verdict.fit == RN_FIT_NOW ? RATION_REASON_NONE : verdict.reason;
 }
 
+/* Somebody asks, so less is lent: nobody can go by that, but time will bring back later what it took. */
+static void lenders_awake(ration_engine *engine, rn_counter *counter)
+{
+    if (counter->watcher_count == 0)
+        return;
+    if (counter->limit->kind->lanes == RN_LANES_TENANTS)
+        counter->lanes->pool_seen = rn_min(counter->lanes->pool_seen, rn_share_pool(counter, engine->now));
+    counter_dirty(engine, counter);
+}
+
 void rn_note_all(ration_engine *engine, const rn_lease *lease, rn_note what)
 {
     for (size_t i = 0; i < lease->place_count; i++) {
@@ -245,6 +261,8 @@ void rn_note_all(ration_engine *engine, const rn_lease *lease, rn_note what)
         } else {
             place_note(engine, place, what, RATION_REASON_NONE, rn_heap_contains(&place->node));
         }
+        if (what == RN_NOTE_ASKED || what == RN_NOTE_WAIT)
+            lenders_awake(engine, place->counter);
     }
 }
 
@@ -265,8 +283,10 @@ static void place_keep(ration_engine *engine, rn_place *place)
 
     rn_lane_enter(place->lane, place);
     counter_rouse(engine, counter);
-    if (counter->limit->kind->note != NULL)
+    if (counter->limit->kind->note != NULL) {
         place_note(engine, place, RN_NOTE_SHORT, RATION_REASON_NONE, true);
+        lenders_awake(engine, counter);
+    }
     if (rn_lane_first(place->lane) == place)
         rn_mark_place(engine, place, false);
 }

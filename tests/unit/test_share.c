@@ -332,6 +332,27 @@ static void who_has_left_is_no_borrower(void **state)
     world_fini(&w);
 }
 
+/* Asking takes a tenant's units out of the pool; when they come back, by time alone, who waits for them is told. */
+static void quiet_after_asking_wakes_a_borrower(void **state)
+{
+    (void)state;
+    world_init(&w, of_two, 2);
+    CHECK_STR(ask(0, "s tenant=b cost=0 x=1 account=bcc"), "granted"); /* another ceiling */
+    CHECK_STR(ask(0, "b1 tenant=b cost=50"), "granted");
+    CHECK_STR(ask(0, "a1 tenant=a cost=1"), "granted");
+    CHECK_STR(end(0, "a1"), "released");
+    CHECK_STR(ask(0, "b2 tenant=b cost=40 hold=100 x=1 wait=9000"), "queued"); /* short of both */
+    world_advance(&w, MS(300));                                                /* a lends now */
+    CHECK_STR(ask(400, "no tenant=a cost=1 x=1"), "concurrency_full slots x=1 -");
+    CHECK_STR(end(500, "s"), "released");
+    CHECK_STR(world_events(&w), ""); /* a has asked at 400 */
+    world_advance(&w, MS(600) - 1);
+    CHECK_STR(world_events(&w), "");
+    world_advance(&w, MS(600));
+    CHECK_STR(world_events(&w), "granted b2 600;");
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +369,7 @@ int main(void)
         cmocka_unit_test(tags_take_their_weights_from_the_share),
         cmocka_unit_test(a_shadow_share_watches),
         cmocka_unit_test(who_has_left_is_no_borrower),
+        cmocka_unit_test(quiet_after_asking_wakes_a_borrower),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
