@@ -46,7 +46,9 @@ bool rn_place_can_take(const ration_engine *engine, const rn_lease *lease, const
     if (rn_lane_is_ahead(place->lane, &lease->rank))
         return false;
     counter->limit->kind->check(counter, engine->now, &ask, &verdict);
-    return verdict.fit == RN_FIT_NOW;
+    if (verdict.nomem)
+        counter->lanes->starved = true;
+    return verdict.fit == RN_FIT_NOW && !verdict.nomem;
 }
 
 bool rn_is_penalized(const ration_engine *engine, const rn_lease *lease)

@@ -251,7 +251,14 @@ void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask 
     rn_want_served(ceiling, tenant, now, left);
     rn_pool_wake(ceiling, tenant);
     rn_tenant_changed(ceiling, tenant);
-    rn_pool_lend(ceiling, hold, loan);
+
+    const int64_t unwritten = rn_pool_lend(ceiling, hold, loan);
+
+    if (unwritten > 0) {
+        hold->own += unwritten;
+        tenant->own += unwritten;
+        rn_tenant_changed(ceiling, tenant);
+    }
 }
 
 void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t charge)

@@ -85,7 +85,8 @@ void rn_ceiling_when_free(rn_ceiling *ceiling, ration_time now, const rn_ceiling
                           rn_ceiling_when *when);
 
 /*
- * Take. After `check` said that it is there; if it did not (a shadow limit), what is missing is the tenant's own.
+ * Take. After `check` said that it is there; if it did not, or nobody asked (a shadow limit), what is missing or cannot
+ * be written down is the tenant's own.
  * `ends_at` is the declared end (RATION_NEVER_US: none), `left` the largest charge of the tenant's requests that still
  * wait short: its want from now on.
  */

@@ -167,8 +167,8 @@ void rn_pool_lapse(rn_ceiling *ceiling, rn_tenant *tenant);
 void rn_pool_restart(rn_ceiling *ceiling);
 /* Room for the slices of a loan of `units` to somebody else than `borrower`. RATION_ERR_NOMEM. */
 int rn_pool_reserve(rn_ceiling *ceiling, const rn_tenant *borrower, int64_t units);
-/* Write a loan down; there is room, and the pool has as much. */
-void rn_pool_lend(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units);
+/* Write a loan down; the pool has as much. What there is no memory for, after `reserve` never anything. */
+int64_t rn_pool_lend(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units);
 /* Give back `units` of what `hold` has on loan, the last lender's first. */
 void rn_pool_repay(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units);
 

@@ -256,32 +256,34 @@ static size_t lenders_for(const rn_ceiling *ceiling, const rn_tenant *borrower, 
     return count;
 }
 
-int rn_pool_reserve(rn_ceiling *ceiling, const rn_tenant *borrower, int64_t units)
+/* Room for `more` slices, or for a whole block of them. */
+static int slices_add(rn_ceiling *ceiling, size_t more)
 {
-    const size_t needed = lenders_for(ceiling, borrower, units);
-
-    if (needed <= ceiling->spare_count)
-        return RATION_OK;
-
-    const size_t missing = needed - ceiling->spare_count;
-    const size_t more = missing > BLOCK ? missing : BLOCK;
+    const size_t count = more > BLOCK ? more : BLOCK;
     struct rn_slice_block *const block =
-        more > (PTRDIFF_MAX - sizeof *block) / sizeof block->slices[0]
+        count > (PTRDIFF_MAX - sizeof *block) / sizeof block->slices[0]
             ? NULL
-            : rn_mem_zalloc(ceiling->mem, 1, sizeof *block + more * sizeof block->slices[0]);
+            : rn_mem_zalloc(ceiling->mem, 1, sizeof *block + count * sizeof block->slices[0]);
 
     if (block == NULL)
         return RATION_ERR_NOMEM;
     SLIST_INSERT_HEAD(&ceiling->blocks, block, next);
-    for (size_t i = 0; i < more; i++)
+    for (size_t i = 0; i < count; i++)
         SLIST_INSERT_HEAD(&ceiling->spare, &block->slices[i], next);
-    ceiling->spare_count += more;
+    ceiling->spare_count += count;
     return RATION_OK;
 }
 
-void rn_pool_lend(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units)
+int rn_pool_reserve(rn_ceiling *ceiling, const rn_tenant *borrower, int64_t units)
 {
-    while (units > 0) {
+    const size_t needed = lenders_for(ceiling, borrower, units);
+
+    return needed <= ceiling->spare_count ? RATION_OK : slices_add(ceiling, needed - ceiling->spare_count);
+}
+
+int64_t rn_pool_lend(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units)
+{
+    while (units > 0 && (ceiling->spare_count > 0 || slices_add(ceiling, 1) == RATION_OK)) {
         rn_tree_node *const first = rn_tree_first(&ceiling->lenders_by);
         rn_slice *const slice = SLIST_FIRST(&ceiling->spare);
 
@@ -300,6 +302,7 @@ void rn_pool_lend(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units)
         units -= slice->units;
         rn_tenant_changed(ceiling, lender);
     }
+    return units;
 }
 
 void rn_pool_repay(rn_ceiling *ceiling, rn_ceiling_hold *hold, int64_t units)

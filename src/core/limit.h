@@ -102,6 +102,7 @@ typedef struct rn_lanes {
     size_t count;
     rn_tree borrowers; /* lanes of tenants whose first could borrow what it needs, were it there */
     int64_t pool_seen; /* what idle lenders could give when the borrowers were last looked at */
+    bool starved;      /* one of them could go, but for the memory to write its loan down */
     bool chasing;      /* the borrowers are being looked at, one after the other; `chase` is the last one */
     rn_rank chase;
     rn_counter *leader;                 /* share: the adaptive counter whose limit is its ceiling */

@@ -595,6 +595,21 @@ static ration_time lane_wake(const ration_engine *engine, const rn_lane *lane)
     return lane->counter->limit->kind->next_change(lane->counter, engine->now, &ask);
 }
 
+/* When time may help a borrower. Without memory to write a loan down, it is tried again at once. */
+static ration_time borrowers_wake(const ration_engine *engine, rn_counter *counter)
+{
+    rn_lanes *lanes = counter->lanes;
+
+    if (rn_tree_first(&lanes->borrowers) == NULL)
+        return ration_time_of(RATION_NEVER_US);
+    if (lanes->starved) {
+        lanes->starved = false;
+        lanes->pool_seen = 0;
+        return engine->now;
+    }
+    return rn_share_pool_change(counter, engine->now);
+}
+
 static ration_time counter_wake(const ration_engine *engine, rn_counter *counter)
 {
     ration_time at = {RATION_NEVER_US};
@@ -607,7 +622,7 @@ static ration_time counter_wake(const ration_engine *engine, rn_counter *counter
             at = rn_time_min(at, lane_wake(engine, counter->lanes->at[i]));
         return at;
     case RN_LANES_TENANTS:
-        return rn_tree_first(&counter->lanes->borrowers) == NULL ? at : rn_share_pool_change(counter, engine->now);
+        return borrowers_wake(engine, counter);
     }
     return at;
 }

@@ -353,6 +353,26 @@ static void quiet_after_asking_wakes_a_borrower(void **state)
     world_fini(&w);
 }
 
+/* What a shadow share writes down needs no promise that there is room: who waited elsewhere is granted here unasked. */
+static void a_shadow_share_lends_to_who_waited(void **state)
+{
+    ration_limit_rule limits[] = {SHARE(two, 2, .unknown_tenant = NULL), SLOTS("slots", by_x, 1)};
+
+    (void)state;
+    limits[0].enforce = RATION_ENFORCE_SHADOW;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "s tenant=b cost=1 x=1"), "granted");
+    CHECK_STR(ask(0, "a1 tenant=a cost=1"), "granted");
+    CHECK_STR(end(0, "a1"), "released");
+    CHECK_STR(ask(0, "b1 tenant=b cost=60 hold=100 x=1 wait=9000"), "queued");
+    CHECK_STR(end(300, "s"), "released");
+    CHECK_STR(world_events(&w), "granted b1 300;");
+    CHECK_EQ(tenant(MS(300), "b")->borrowed, 10 * UNIT);
+    CHECK_STR(end(301, "b1"), "released");
+    CHECK_EQ(tenant(MS(301), "b")->held, 0);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +390,7 @@ int main(void)
         cmocka_unit_test(a_shadow_share_watches),
         cmocka_unit_test(who_has_left_is_no_borrower),
         cmocka_unit_test(quiet_after_asking_wakes_a_borrower),
+        cmocka_unit_test(a_shadow_share_lends_to_who_waited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
