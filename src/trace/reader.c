@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "config/faults.h"
 #include "trace/json.h"
+#include "trace/state.h"
 
 /* What is being read. */
 typedef struct reading {
@@ -40,12 +41,12 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_RENEW] = "renew",     [RN_TRACE_CANCEL] = "cancel",     [RN_TRACE_ADVANCE] = "advance",
     [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",       [RN_TRACE_LIMITS] = "limits",
     [RN_TRACE_LEASES] = "leases",   [RN_TRACE_FAIRNESS] = "fairness", [RN_TRACE_ALLOCATION] = "allocation",
-    [RN_TRACE_HEALTH] = "health",
+    [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",
 };
 
 /* Operations of the specification that this version cannot carry out. */
 static const char *const later_names[] = {
-    "reload", "pause", "resume", "reset", "grant", "drain", "state",
+    "reload", "pause", "resume", "reset", "grant", "drain",
 };
 
 enum {
@@ -59,9 +60,10 @@ enum {
     CANCEL = 1 << RN_TRACE_CANCEL,
     NAMED = ASKS | OBSERVE | RELEASE | RENEW | CANCEL,
     HEALTH = 1 << RN_TRACE_HEALTH,
+    STATE = 1 << RN_TRACE_STATE,
     REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
               1 << RN_TRACE_ALLOCATION,
-    TIMED = NAMED | REPORTS | HEALTH | 1 << RN_TRACE_ADVANCE,
+    TIMED = NAMED | REPORTS | HEALTH | STATE | 1 << RN_TRACE_ADVANCE,
 };
 
 const char *rn_trace_op_name(rn_trace_op op)
@@ -406,6 +408,21 @@ static bool take_vars(reading *g, const rn_json_value *value, void *into)
     return true;
 }
 
+static bool take_records(reading *g, const rn_json_value *value, void *into)
+{
+    ration_state *const state = into;
+    rn_record_fault fault = {0};
+    const int err = rn_records_read(&g->json, value, &g->reader->arena, &state->records, &state->count, &fault);
+
+    if (err == RATION_ERR_NOMEM)
+        return no_memory(g);
+    if (err == RATION_OK)
+        return true;
+    if (fault.name.data == NULL)
+        return fail(g, fault.at, "%s", fault.why);
+    return fail(g, fault.at, "\"%.*s\" %s", shown(fault.name), fault.name.data, fault.why);
+}
+
 /* A member, the operations that it belongs to, those that need it, what reads it, and where it goes. */
 typedef struct member {
     const char *name;
@@ -448,6 +465,8 @@ static const member members[] = {
     {"cost", RELEASE, 0, take_units, INTO(completion.cost)},
     {"account", HEALTH, HEALTH, take_text, INTO(account)},
     {"ok", HEALTH, HEALTH, take_flag, INTO(ok)},
+    {"unclean", STATE, 0, take_flag, INTO(state.unclean)},
+    {"records", STATE, STATE, take_records, INTO(state)},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 

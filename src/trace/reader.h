@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <ration/engine.h>
+#include <ration/state.h>
 
 #include "base/arena.h"
 
@@ -37,6 +37,7 @@ typedef enum rn_trace_op {
     RN_TRACE_FAIRNESS,
     RN_TRACE_ALLOCATION,
     RN_TRACE_HEALTH,
+    RN_TRACE_STATE,
     RN_TRACE_OP_COUNT,
 } rn_trace_op;
 
@@ -54,6 +55,7 @@ typedef struct rn_trace_line {
     ration_check_mode check;
     ration_text account; /* health */
     bool ok;             /* health */
+    ration_state state;  /* state */
     bool has_started_at; /* config */
     ration_time started_at;
 } rn_trace_line;

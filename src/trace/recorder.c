@@ -229,6 +229,7 @@ static void sink_call(void *ctx, const ration_call *call)
         rn_trace_write_op(out, call->at, "cancel", id_of(recorder, call->serial));
         break;
     case RATION_OP_LOAD:
+        rn_trace_write_state(out, call->at, call->state);
         break;
     case RATION_OP_HEALTH:
         rn_trace_write_health(out, call->at, call->account, call->ok);
@@ -277,6 +278,10 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
     if (call->op == RATION_OP_HEALTH) {
         rn_trace_write_health_answer(&recorder->out, call->at, call->account, call->ok,
                                      err == RATION_OK ? "noted" : "unknown");
+        return;
+    }
+    if (call->op == RATION_OP_LOAD) {
+        rn_trace_write_state_answer(&recorder->out, call->at);
         return;
     }
     rn_trace_write_answer(&recorder->out, call->at, words[call->op].op, id_of(recorder, call->serial),

@@ -317,6 +317,21 @@ static int replay_health(rn_replay *replay, const rn_trace_line *line)
     return RATION_OK;
 }
 
+static int replay_state(rn_replay *replay, const rn_trace_line *line)
+{
+    const int err = ration_engine_load(replay->engine, line->at, &line->state, NULL);
+
+    if (err == RATION_ERR_INVALID) {
+        rn_trace_fault_set(&replay->fault, line->number, line->text, 0,
+                           "the engine does not take this state: it comes before the first request, and its records "
+                           "are of the past and in their ranges");
+        return RATION_ERR_SYNTAX;
+    }
+    if (err == RATION_OK)
+        rn_trace_write_state_answer(&replay->out, line->at);
+    return err;
+}
+
 static int replay_call(rn_replay *replay, const rn_trace_line *line)
 {
     switch (line->op) {
@@ -337,6 +352,8 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
         return replay_report(replay, line);
     case RN_TRACE_HEALTH:
         return replay_health(replay, line);
+    case RN_TRACE_STATE:
+        return replay_state(replay, line);
     case RN_TRACE_ADVANCE:
     case RN_TRACE_BLANK:
     case RN_TRACE_OUTPUT:

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "core/template.h"
+#include "trace/state.h"
 
 #define EXPLANATION_MAX 1024
 
@@ -125,6 +126,20 @@ static void health_open(rn_output *out, ration_time at, ration_text account, boo
     rn_output_str(out, "op", "health");
     rn_output_text(out, "account", account);
     rn_output_bool(out, "ok", ok);
+}
+
+static void state_open(rn_output *out, ration_time at)
+{
+    rn_output_open(out, NULL, '{');
+    rn_output_ms(out, "at", at.us);
+    rn_output_str(out, "op", "state");
+}
+
+void rn_trace_write_state_answer(rn_output *out, ration_time at)
+{
+    state_open(out, at);
+    rn_output_str(out, "result", "loaded");
+    line_close(out);
 }
 
 void rn_trace_write_health_answer(rn_output *out, ration_time at, ration_text account, bool ok, const char *result)
@@ -560,6 +575,18 @@ void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_te
 void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok)
 {
     health_open(out, at, account, ok);
+    line_close(out);
+}
+
+void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state)
+{
+    state_open(out, at);
+    if (state->unclean)
+        rn_output_bool(out, "unclean", true);
+    rn_output_open(out, "records", '[');
+    for (size_t i = 0; i < state->count; i++)
+        rn_record_write(out, &state->records[i]);
+    rn_output_close(out, ']');
     line_close(out);
 }
 

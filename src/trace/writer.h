@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <ration/engine.h>
+#include <ration/state.h>
 
 #include "trace/output.h"
 
@@ -31,6 +31,8 @@ void rn_trace_write_decision(rn_output *out, ration_time at, const char *op, rat
 void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ration_text id, const char *result);
 /* "noted" or "unknown": the answer to what a health check came to. */
 void rn_trace_write_health_answer(rn_output *out, ration_time at, ration_text account, bool ok, const char *result);
+/* The answer to a state that was loaded. */
+void rn_trace_write_state_answer(rn_output *out, ration_time at);
 /* Granted, refused, lost; nothing for an event that has no line: what follows from the calls for limits, penalties and
  * breakers, and that a health check is due. */
 void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *event, const rn_trace_names *names);
@@ -70,6 +72,7 @@ void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, cons
 /* renew, cancel; without an id: advance. */
 void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id);
 void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok);
+void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state);
 /* `json`: the config as an object, from rn_config_json. */
 void rn_trace_write_config(rn_output *out, ration_time started_at, ration_text json);
 
