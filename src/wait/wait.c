@@ -97,6 +97,7 @@ static void decision_detach(ration_decision *decision, char *why, size_t why_siz
     if (why != NULL)
         (void)ration_decision_explain(decision, why, why_size);
     decision->key = (ration_text){NULL, 0};
+    decision->facts.tenant = (ration_text){NULL, 0};
     decision->blocking = NULL;
     decision->blocking_count = 0;
 }
@@ -192,7 +193,7 @@ static void refuse_draining(ration_decision *out, ration_time at, char *why, siz
         .reason = RATION_REASON_DRAINING,
         .at = at,
         .retry_at = {RATION_NEVER_US},
-        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+        .facts = {.charge = RATION_UNSET, .available = RATION_UNSET, .capacity = RATION_UNSET, .ahead = RATION_UNSET},
     };
     decision_detach(out, why, why_size);
 }
