@@ -62,11 +62,15 @@ static int page_ready(rn_control *control, rn_output *out)
 
 static int page_metrics(rn_control *control, rn_output *out)
 {
+    rn_families families;
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
-    rn_metrics_write(&snapshot, out);
-    return 200;
+    const int err = rn_families_gather(&families, control->decider, snapshot.now);
+    rn_metrics_write(&snapshot, &families, out);
+    rn_families_fini(&families);
+    rn_gateway_touch(control->gateway);
+    return err == RATION_OK ? 200 : 503;
 }
 
 static int page_status(rn_control *control, rn_output *out)
@@ -74,7 +78,7 @@ static int page_status(rn_control *control, rn_output *out)
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
-    const int err = rn_status_write(&snapshot, control->decider, control->recording, out);
+    const int err = rn_status_write(&snapshot, control->decider, control->gateway, control->recording, out);
     rn_gateway_touch(control->gateway);
     return err == RATION_OK ? 200 : 503;
 }

@@ -43,6 +43,8 @@ void rn_exchange_enter(rn_exchange *x, rn_exchange_state state)
     gw->state_sizes[state]++;
 }
 
+static void on_event(rn_party *party, const ration_event *event);
+
 static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
 {
     rn_exchange *x = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x);
@@ -50,6 +52,7 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     if (x == NULL)
         return NULL;
     rn_output_init(&x->seen, rn_mem_default(), SEEN_MAX_BYTES);
+    x->party.event = on_event;
     x->gateway = gw;
     x->in = in;
     x->id = gw->counts.requests;
@@ -71,9 +74,12 @@ static void exchange_free(rn_exchange *x)
 static void exchange_release(rn_exchange *x, ration_outcome outcome)
 {
     rn_decider *d = x->gateway->decider;
+    const ration_time now = rn_loop_now(x->gateway->loop);
     const ration_completion completion = {.outcome = outcome, .cost = RATION_UNSET};
 
-    if (d->ops->release(d, rn_loop_now(x->gateway->loop), x->lease, &completion) != RATION_OK)
+    if (x->hold != NULL)
+        rn_hold_learn(x->hold, now, rn_sub(now.us, x->granted_at.us), outcome == RATION_OUTCOME_SUCCESS);
+    if (d->ops->release(d, now, x->lease, &completion) != RATION_OK)
         x->gateway->counts.errors++;
 }
 
@@ -320,9 +326,19 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
 static void exchange_granted(rn_exchange *x, ration_lease lease, int64_t waited_us)
 {
     x->lease = lease;
+    x->granted_at = rn_loop_now(x->gateway->loop);
     x->waited_us = waited_us;
     rn_histogram_add(&x->gateway->counts.wait, waited_us);
     rn_exchange_send(x);
+}
+
+/* The hold that is declared: the client's word, else what was learned where the config says so. */
+static int64_t exchange_hold(rn_exchange *x, const rn_route *route, const rn_directives *directives)
+{
+    if (directives->hold_us != RATION_UNSET)
+        return directives->hold_us;
+    x->hold = rn_holds_find(x->to->holds, route->path);
+    return x->hold != NULL ? rn_hold_declare(x->hold) : RATION_UNSET;
 }
 
 static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_route *route,
@@ -339,7 +355,7 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
         .priority = directives->priority,
         .retry = directives->retry,
         .cost = directives->cost,
-        .hold_us = directives->hold_us,
+        .hold_us = exchange_hold(x, route, directives),
         .wait_us = directives->wait_us != RATION_UNSET ? directives->wait_us : settings->wait_us,
         .ttl_us = RATION_UNSET,
         .user = x,
@@ -373,8 +389,9 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
     }
 }
 
-void rn_exchange_event(rn_exchange *x, const ration_event *event)
+static void on_event(rn_party *party, const ration_event *event)
 {
+    rn_exchange *x = (rn_exchange *)(void *)party;
     const bool leaving = x->state == RN_EXCHANGE_LEAVING;
 
     switch (event->type) {

@@ -7,21 +7,52 @@
 #include "base/map.h"
 #include "serve/directives.h"
 #include "serve/gateway.h"
+#include "serve/holds.h"
 #include "serve/refusal.h"
 #include "serve/route.h"
 
-/* One call's life. Private to gateway.c, exchange.c, upstream.c. */
+/* One call's life. Private to gateway.c, exchange.c, upstream.c, check.c. */
+
+/* Who asks the decider: the first member of whatever a request's `user` points to. */
+typedef struct rn_party {
+    /* What the waiter, or the lease, gets to hear. */
+    void (*event)(struct rn_party *party, const ration_event *event);
+} rn_party;
+
+typedef enum rn_check_state {
+    RN_CHECK_IDLE = 0,
+    RN_CHECK_WAITING, /* a waiter of the decider */
+    RN_CHECK_SENDING, /* it holds a lease */
+    RN_CHECK_LEAVING, /* given up while its grant was on the way */
+} rn_check_state;
+
+/* The health check of an account's breaker: a request of the gateway's own, one at a time. */
+typedef struct rn_check {
+    rn_party party;
+    rn_gateway *gateway;
+    const struct rn_destination *to;
+    rn_check_state state;
+    ration_lease lease;
+    rn_upstream *up;
+    rn_timer timer; /* SENDING: the deadline */
+    ration_time deadline;
+    int status; /* SENDING: of the head, once it is there; 0: not yet */
+} rn_check;
 
 /* An account as the gateway needs it: where to, through which pool, and how its provider says "too many". */
 typedef struct rn_destination {
     rn_map_node node;
     const rn_account *account;
     const ration_error_rule *errors;
+    const ration_breaker_rule *breaker;
+    const rn_holds *holds;
     rn_upstream_pool *pool;
     rn_origin *origin;
+    rn_check check;
 } rn_destination;
 
 typedef struct rn_exchange {
+    rn_party party;
     TAILQ_ENTRY(rn_exchange) link;
     rn_gateway *gateway;
     rn_exchange_state state;
@@ -29,6 +60,8 @@ typedef struct rn_exchange {
     rn_upstream *up;            /* NULL: not started, or over */
     const rn_destination *to;   /* NULL until the account is known */
     ration_lease lease;         /* generation 0: none */
+    ration_time granted_at;     /* with a lease */
+    rn_hold_learner *hold;      /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
     const rn_http_head *answer; /* LOOKING: the head that is kept back, borrowed from `up` */
     rn_output seen;             /* LOOKING: the beginning of its body */
     uint64_t id;                /* the second half of Ration-Request-Id */
@@ -49,6 +82,8 @@ struct rn_gateway {
     rn_server *server;
     rn_upstream_pool **pools; /* one per provider: time-outs are a provider's */
     size_t pool_count;
+    rn_holds *holds; /* one per provider */
+    size_t hold_count;
     rn_destination *destinations; /* one per account */
     size_t destination_count;
     rn_map accounts;
@@ -69,6 +104,9 @@ struct rn_gateway {
     rn_log_gate fault_gates[RN_FAULT_KINDS];
     rn_log_gate malformed_gate;
     rn_log_gate penalty_gate;
+    rn_log_gate limit_gate;
+    rn_log_gate breaker_gate;
+    rn_log_gate check_gate;
     struct rn_steps_told {
         uint64_t count;
         rn_log_gate gate;
@@ -82,13 +120,15 @@ struct rn_gateway {
 int rn_gateway_reserve(rn_gateway *gw, size_t count);
 /* NULL: no such account. `name` as it stands in the target. */
 const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name);
+/* Tell the decider of a response to a lease's call. Room for its fields was made with `rn_gateway_reserve`. */
+void rn_gateway_observe(rn_gateway *gw, ration_lease lease, const rn_http_head *head, ration_text body);
+/* The credential of the account, appended to `fields`. Returns how many. */
+size_t rn_gateway_credential(const rn_destination *to, rn_http_field *fields);
 
 /* ---- exchange.c */
 
 extern const rn_server_handlers rn_exchange_handlers; /* `user` is the gateway */
 
-/* What a waiter gets to hear. `event` is that of the decider. */
-void rn_exchange_event(rn_exchange *x, const ration_event *event);
 /*
  * Answer with a problem document, unless the response runs already: then break it, so that it does not look complete.
  */
@@ -104,6 +144,14 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size);
 /* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
 size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size);
+
+/* ---- check.c */
+
+void rn_check_init(rn_check *check, rn_gateway *gw, const rn_destination *to);
+/* The decider asks for one (RATION_EVENT_HEALTH). Nothing happens while one is out. */
+void rn_check_start(rn_check *check, const ration_event *event);
+/* Give it up, without a result. */
+void rn_check_stop(rn_check *check);
 
 /* ---- upstream.c */
 

@@ -19,6 +19,7 @@
 #include "serve/exchange.h"
 
 #define ACCOUNT_MAX_BYTES 256
+#define BREAKER_LINES 20 /* a second */
 #define TARGET_MAX_BYTES ((size_t)256 << 10)
 
 /* ---- the decider's events */
@@ -35,6 +36,86 @@ static void penalty_log(rn_gateway *gw, const ration_event *event)
     rn_builder_instant(&b, d->retry_at);
     rn_log_gated(gw->log, &gw->penalty_gate, event->at, "warn", "a long penalty", "limit", d->limit, "key", key,
                  "until", until, NULL);
+}
+
+/* A decrease, which is what an operator wants to know of; increases are many and small. */
+static void limit_log(rn_gateway *gw, const ration_event *event)
+{
+    const ration_decision *d = &event->decision;
+    char key[256], limit[24];
+    rn_builder b;
+
+    if (event->value >= event->before)
+        return;
+    rn_builder_init(&b, key, sizeof key);
+    rn_builder_text(&b, d->key);
+    rn_builder_init(&b, limit, sizeof limit);
+    rn_builder_micro(&b, event->value);
+    rn_log_gated(gw->log, &gw->limit_gate, event->at, "warn", "an adaptive limit went down", "limit", d->limit, "key",
+                 key, "to", limit, "cause", event->cause, NULL);
+}
+
+/* Each change, unless there are very many. */
+static void breaker_log(rn_gateway *gw, const ration_event *event)
+{
+    static const char *const messages[] = {
+        [RATION_BREAKER_CLOSED] = "circuit closed",
+        [RATION_BREAKER_OPEN] = "circuit open",
+        [RATION_BREAKER_HALF_OPEN] = "circuit half-open",
+    };
+    const ration_decision *d = &event->decision;
+    const bool timed = rn_time_known(d->retry_at);
+    char key[256], until[48];
+    rn_builder b;
+
+    rn_builder_init(&b, key, sizeof key);
+    rn_builder_text(&b, d->key);
+    rn_builder_init(&b, until, sizeof until);
+    if (timed)
+        rn_builder_instant(&b, d->retry_at);
+    rn_log_gated(gw->log, &gw->breaker_gate, event->at, event->breaker == RATION_BREAKER_OPEN ? "warn" : "info",
+                 messages[event->breaker], "key", key, "cause", event->cause, "retry_at", timed ? until : NULL, NULL);
+}
+
+static rn_destination *destination_find(rn_gateway *gw, ration_text name)
+{
+    rn_map_node *node = rn_map_find(&gw->accounts, name.data, name.size);
+
+    return node != NULL ? (rn_destination *)(void *)((char *)node - offsetof(rn_destination, node)) : NULL;
+}
+
+static void check_due(rn_gateway *gw, const ration_event *event)
+{
+    rn_destination *to = destination_find(gw, event->account);
+
+    if (to != NULL)
+        rn_check_start(&to->check, event);
+}
+
+static void gateway_hear(rn_gateway *gw, const ration_event *event)
+{
+    rn_party *party = event->user;
+
+    switch (event->type) {
+    case RATION_EVENT_GRANTED:
+    case RATION_EVENT_REFUSED:
+    case RATION_EVENT_LOST:
+        if (party != NULL)
+            party->event(party, event);
+        return;
+    case RATION_EVENT_PENALTY:
+        penalty_log(gw, event);
+        return;
+    case RATION_EVENT_LIMIT:
+        limit_log(gw, event);
+        return;
+    case RATION_EVENT_BREAKER:
+        breaker_log(gw, event);
+        return;
+    case RATION_EVENT_HEALTH:
+        check_due(gw, event);
+        return;
+    }
 }
 
 static void steps_log(rn_gateway *gw, uint64_t count, struct rn_steps_told *told, const char *direction)
@@ -54,13 +135,8 @@ static void gateway_settle(rn_gateway *gw)
 
     steps_log(gw, clock->steps_forward, &gw->forward, "forward");
     steps_log(gw, clock->steps_backward, &gw->backward, "backward");
-    while (d->ops->next_event(d, &event)) {
-        if (event.type == RATION_EVENT_PENALTY) {
-            penalty_log(gw, &event);
-        } else if (event.user != NULL) {
-            rn_exchange_event(event.user, &event);
-        }
-    }
+    while (d->ops->next_event(d, &event))
+        gateway_hear(gw, &event);
     if (rn_timer_set(&gw->timer, d->ops->next_deadline(d)) != RATION_OK)
         gw->counts.errors++;
 }
@@ -111,8 +187,30 @@ const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name)
 
     if (rn_route_decode(name, buffer, sizeof buffer, &plain) != RATION_OK)
         return NULL;
-    rn_map_node *node = rn_map_find(&gw->accounts, plain.data, plain.size);
-    return node != NULL ? (const rn_destination *)(void *)((char *)node - offsetof(rn_destination, node)) : NULL;
+    return destination_find(gw, plain);
+}
+
+void rn_gateway_observe(rn_gateway *gw, ration_lease lease, const rn_http_head *head, ration_text body)
+{
+    rn_decider *d = gw->decider;
+
+    for (size_t i = 0; i < head->fields.count; i++)
+        gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
+    const ration_response response = {
+        .status = head->status, .headers = gw->headers, .header_count = head->fields.count, .body = body};
+    if (d->ops->observe(d, rn_loop_now(gw->loop), lease, &response) != RATION_OK)
+        gw->counts.errors++;
+    rn_gateway_touch(gw);
+}
+
+size_t rn_gateway_credential(const rn_destination *to, rn_http_field *fields)
+{
+    const rn_credential *credential = &to->account->credential;
+
+    if (credential->header == NULL)
+        return 0;
+    fields[0] = (rn_http_field){ration_text_of(credential->header), ration_text_of(credential->value)};
+    return 1;
 }
 
 /* ---- making one */
@@ -134,6 +232,22 @@ static int pools_make(rn_gateway *gw, size_t count)
     return RATION_OK;
 }
 
+/* Where each provider learns how long its leases are held. */
+static int holds_make(rn_gateway *gw, size_t count)
+{
+    gw->holds = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->holds);
+    if (gw->holds == NULL)
+        return RATION_ERR_NOMEM;
+    while (gw->hold_count < count) {
+        const ration_provider_rule *rule = &ration_config_rules(gw->config)->providers[gw->hold_count];
+        const rn_provider *provider = rn_config_provider(gw->config, gw->hold_count);
+        const int err = rn_holds_init(&gw->holds[gw->hold_count++], rule, provider);
+        if (err != RATION_OK)
+            return err;
+    }
+    return RATION_OK;
+}
+
 static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account *account)
 {
     const ration_rules *rules = ration_config_rules(gw->config);
@@ -148,7 +262,10 @@ static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account
         return RATION_ERR_CONFIG;
     to->account = account;
     to->errors = &rules->providers[account->provider].errors;
+    to->breaker = &rules->providers[account->provider].breaker;
+    to->holds = &gw->holds[account->provider];
     to->pool = gw->pools[account->provider];
+    rn_check_init(&to->check, gw, to);
     const int err = rn_origin_acquire(to->pool, &options, &to->origin);
     return err != RATION_OK ? err : rn_map_add(&gw->accounts, &to->node, account->name, strlen(account->name));
 }
@@ -210,6 +327,7 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     gw->config = options->config;
     gw->log = options->log;
     gw->settle.fn = on_settle;
+    gw->breaker_gate.more = BREAKER_LINES - 1;
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
     rn_map_init(&gw->accounts, rn_mem_default());
     rn_output_init(&gw->target, rn_mem_default(), TARGET_MAX_BYTES);
@@ -218,6 +336,8 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     run_id_make(gw->run_id);
 
     int err = pools_make(gw, rules->provider_count);
+    if (err == RATION_OK)
+        err = holds_make(gw, rules->provider_count);
     if (err == RATION_OK)
         err = destinations_make(gw, rules->account_count, error);
     if (err == RATION_OK)
@@ -241,6 +361,13 @@ static void on_server_closed(void *user)
         gw->on_closed(gw->closed_user);
 }
 
+/* Nobody waits for what they come to. */
+static void checks_stop(rn_gateway *gw)
+{
+    for (size_t i = 0; i < gw->destination_count; i++)
+        rn_check_stop(&gw->destinations[i].check);
+}
+
 void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
 {
     if (gw->draining)
@@ -248,6 +375,7 @@ void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
     gw->draining = true;
     gw->on_closed = on_closed;
     gw->closed_user = user;
+    checks_stop(gw);
     rn_server_close(gw->server, on_server_closed);
 }
 
@@ -268,6 +396,7 @@ static void exchanges_end(rn_gateway *gw)
         while (!TAILQ_EMPTY(&gw->states[i]))
             rn_exchange_end(TAILQ_FIRST(&gw->states[i]), RATION_OUTCOME_CANCELLED);
     }
+    checks_stop(gw);
     gateway_settle(gw);
 }
 
@@ -275,6 +404,7 @@ void rn_gateway_free(rn_gateway *gw)
 {
     if (gw == NULL)
         return;
+    gw->draining = true;
     exchanges_end(gw);
     rn_timer_stop(&gw->timer);
     rn_loop_forget(gw->loop, &gw->settle);
@@ -283,10 +413,13 @@ void rn_gateway_free(rn_gateway *gw)
         rn_origin_release(gw->destinations[i].origin);
     for (size_t i = 0; i < gw->pool_count; i++)
         rn_upstream_pool_free(gw->pools[i]);
+    for (size_t i = 0; i < gw->hold_count; i++)
+        rn_holds_fini(&gw->holds[i]);
     rn_map_fini(&gw->accounts);
     rn_output_fini(&gw->target);
     rn_mem_free(rn_mem_default(), gw->destinations);
     rn_mem_free(rn_mem_default(), gw->pools);
+    rn_mem_free(rn_mem_default(), gw->holds);
     rn_mem_free(rn_mem_default(), gw->fields);
     rn_mem_free(rn_mem_default(), gw->headers);
     rn_mem_free(rn_mem_default(), gw);
@@ -304,6 +437,13 @@ const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw)
     return &gw->counts;
 }
 
+const char *rn_check_result_name(rn_check_result result)
+{
+    static const char *const names[RN_CHECK_RESULTS] = {"healthy", "unhealthy", "none"};
+
+    return names[result];
+}
+
 size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state)
 {
     return gw->state_sizes[state];
@@ -313,6 +453,11 @@ size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away)
 {
     *turned_away = rn_server_refused(gw->server);
     return rn_server_connections(gw->server);
+}
+
+const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider)
+{
+    return provider < gw->hold_count ? &gw->holds[provider] : NULL;
 }
 
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out)

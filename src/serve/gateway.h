@@ -7,6 +7,7 @@
 #include "net/connection.h"
 #include "net/server.h"
 #include "serve/histogram.h"
+#include "serve/holds.h"
 #include "serve/log.h"
 
 /*
@@ -27,6 +28,14 @@ typedef enum rn_exchange_state {
     RN_EXCHANGE_STATES,
 } rn_exchange_state;
 
+/* What a health check of a breaker came to. */
+typedef enum rn_check_result {
+    RN_CHECK_HEALTHY = 0,
+    RN_CHECK_UNHEALTHY,
+    RN_CHECK_NO_RESULT, /* the provider was not asked, or said "too many" */
+    RN_CHECK_RESULTS,
+} rn_check_result;
+
 /* Counters since the start. */
 typedef struct rn_gateway_counters {
     uint64_t requests;
@@ -37,7 +46,8 @@ typedef struct rn_gateway_counters {
     uint64_t gone_waiting; /* clients that left while they waited */
     uint64_t gone_running; /* and while their call ran */
     uint64_t errors;       /* no memory, or an error code from the decider */
-    rn_histogram wait;     /* of the calls granted */
+    uint64_t checks[RN_CHECK_RESULTS];
+    rn_histogram wait; /* of the calls granted */
 } rn_gateway_counters;
 
 /* Everything is borrowed for the gateway's life. */
@@ -77,8 +87,11 @@ const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);
 /* How many calls are in a state now. */
 size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state);
 const char *rn_exchange_state_name(rn_exchange_state state);
+const char *rn_check_result_name(rn_check_result result);
 /* Connections of clients, and those turned away. */
 size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away);
+/* Where a provider learns how long its leases are held; by its index, NULL past the end. */
+const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider);
 /* Sums over all providers. */
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out);
 

@@ -94,12 +94,17 @@ void rn_log_gated(const rn_log *log, rn_log_gate *gate, ration_time now, const c
 
     if (log->descriptor < 0)
         return;
-    if (gate->second == second) {
+    if (gate->second != second) {
+        gate->second = second;
+        gate->passed = 0;
+    } else if (gate->passed < gate->more) {
+        gate->passed++;
+    } else {
         gate->left_out++;
         return;
     }
     va_start(pairs, message);
     log_write(log, now, head, gate->left_out, pairs);
     va_end(pairs);
-    *gate = (rn_log_gate){.second = second};
+    gate->left_out = 0;
 }

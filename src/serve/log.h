@@ -10,8 +10,11 @@
  * Lines for the operator in logfmt, one write each. Times are the loop's, so that a line agrees with the recording.
  */
 
-/* One class of lines that may come in floods: at most one a second; the next one tells how many were left out. */
+/* One class of lines that may come in floods: at most one a second, and `more`; the next one tells how many were left
+ * out. */
 typedef struct rn_log_gate {
+    uint32_t more;
+    uint32_t passed; /* in this second, beyond the first */
     int64_t second;
     uint64_t left_out;
 } rn_log_gate;

@@ -2,8 +2,9 @@
 /*
  * `GET /metrics`: the Prometheus text format, version 0.0.4.
  *
- * One table: a new metric is a row. Label sets are bounded by the tables of reasons, states and faults; no name that
- * comes from outside becomes a label. Seconds are printed from microseconds by the exact builder, without floats.
+ * One table: a new metric is a row. Label sets are bounded by the tables of reasons, states and faults; names that come
+ * from outside become labels only in the families of series.c, which keep to the largest few. Seconds are printed from
+ * microseconds by the exact builder, without floats.
  */
 #include "serve/snapshot.h"
 
@@ -72,6 +73,12 @@ static void gone_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, "while", "waiting", s->gateway.gone_waiting);
     sample(out, name, "while", "running", s->gateway.gone_running);
+}
+
+static void checks_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i < RN_CHECK_RESULTS; i++)
+        sample(out, name, "result", rn_check_result_name((rn_check_result)i), s->gateway.checks[i]);
 }
 
 static void clock_series(rn_output *out, const char *name, const rn_snapshot *s)
@@ -179,6 +186,7 @@ static const struct metric {
     {"ration_clients_gone_total", "counter", "Clients that left before their response had ended.", gone_series, 0},
     {"ration_upstream_errors_total", "counter", "Calls that broke on the way to a provider, by kind.", faults_series,
      0},
+    {"ration_health_checks_total", "counter", "Health checks of breakers, by what they came to.", checks_series, 0},
     {"ration_upstream_connections", "gauge", "Connections to providers now.", upstream_series, 0},
     {"ration_upstream_requests_total", "counter", "Connections made and connections used again.",
      upstream_requests_series, 0},
@@ -196,24 +204,35 @@ uint64_t rn_snapshot_refusals(const rn_snapshot *s, ration_reason reason)
     return s->totals.refusals[reason] + s->gateway.refusals[reason];
 }
 
-void rn_metrics_write(const rn_snapshot *s, rn_output *out)
+static void head_write(rn_output *out, const char *name, const char *type, const char *help)
+{
+    raw(out, "# HELP ");
+    raw(out, name);
+    raw(out, " ");
+    raw(out, help);
+    raw(out, "\n# TYPE ");
+    raw(out, name);
+    raw(out, " ");
+    raw(out, type);
+    raw(out, "\n");
+}
+
+void rn_metrics_write(const rn_snapshot *s, const rn_families *families, rn_output *out)
 {
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
         const struct metric *m = &metrics[i];
 
-        raw(out, "# HELP ");
-        raw(out, m->name);
-        raw(out, " ");
-        raw(out, m->help);
-        raw(out, "\n# TYPE ");
-        raw(out, m->name);
-        raw(out, " ");
-        raw(out, m->type);
-        raw(out, "\n");
+        head_write(out, m->name, m->type, m->help);
         if (m->series != NULL) {
             m->series(out, m->name, s);
         } else {
             sample(out, m->name, NULL, NULL, *(const uint64_t *)(const void *)((const char *)s + m->offset));
         }
+    }
+    for (int i = 0; i < RN_FAMILY_COUNT; i++) {
+        const rn_output *samples = &families->series[i].out;
+
+        head_write(out, rn_family_name((rn_family)i), "gauge", rn_family_help((rn_family)i));
+        rn_output_raw(out, (ration_text){samples->data, samples->size});
     }
 }

@@ -16,6 +16,7 @@
 #include "base/units.h"
 
 #define EXPLANATION_MAX 1024
+#define BLOCKING_MAX 100 /* leases named; many small loans may be in the way */
 
 static const struct reason_row {
     int status;
@@ -69,7 +70,7 @@ ration_decision rn_refusal_of(ration_reason reason, ration_time now)
         .at = now,
         .reason = reason,
         .retry_at = {RATION_NEVER_US},
-        .facts = {RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+        .facts = {.charge = RATION_UNSET, .available = RATION_UNSET, .capacity = RATION_UNSET, .ahead = RATION_UNSET},
     };
 }
 
@@ -86,15 +87,36 @@ static void problem_texts(rn_output *out, const rn_problem *problem)
         rn_output_ms(out, "waitedMs", problem->waited_us);
 }
 
-static void problem_facts(rn_output *out, const ration_facts *facts)
+static void problem_units(rn_output *out, const char *const *names, const int64_t *values)
 {
-    const int64_t values[] = {facts->charge, facts->available, facts->capacity, facts->ahead};
-    static const char *const names[] = {"charge", "available", "capacity", "ahead"};
-
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    for (size_t i = 0; i < 4; i++) {
         if (values[i] != RATION_UNSET)
             rn_output_micro(out, names[i], values[i]);
     }
+}
+
+static void problem_facts(rn_output *out, const ration_facts *facts)
+{
+    static const char *const names[] = {"charge", "available", "capacity", "ahead"};
+    const int64_t values[] = {facts->charge, facts->available, facts->capacity, facts->ahead};
+
+    problem_units(out, names, values);
+}
+
+/* Where a tenant stands at a share limit. */
+static void problem_tenant(rn_output *out, const ration_facts *facts)
+{
+    static const char *const names[] = {"guarantee", "own", "lent", "pool"};
+    const int64_t values[] = {facts->guarantee, facts->own, facts->lent, facts->pool};
+
+    if (facts->tenant.data == NULL)
+        return;
+    rn_output_text(out, "tenant", facts->tenant);
+    problem_units(out, names, values);
+    if (facts->hold_us != RATION_UNSET && facts->hold_us != RATION_FOREVER_US)
+        rn_output_ms(out, "holdMs", facts->hold_us);
+    if (facts->horizon_us != RATION_UNSET)
+        rn_output_ms(out, "reclaimHorizonMs", facts->horizon_us);
 }
 
 /* A lease by its name in reports: "INDEX-GENERATION". */
@@ -115,9 +137,11 @@ static void problem_blocking(rn_output *out, const ration_decision *d)
     if (d->blocking_count == 0)
         return;
     rn_output_open(out, "blockingLeases", '[');
-    for (size_t i = 0; i < d->blocking_count; i++)
+    for (size_t i = 0; i < d->blocking_count && i < BLOCKING_MAX; i++)
         problem_lease(out, d->blocking[i]);
     rn_output_close(out, ']');
+    if (d->blocking_count > BLOCKING_MAX)
+        rn_output_int(out, "blockingLeasesOmitted", (int64_t)(d->blocking_count - BLOCKING_MAX));
 }
 
 static void problem_decision(rn_output *out, const ration_decision *d)
@@ -134,6 +158,7 @@ static void problem_decision(rn_output *out, const ration_decision *d)
     if (d->estimate)
         rn_output_bool(out, "estimate", true);
     problem_facts(out, &d->facts);
+    problem_tenant(out, &d->facts);
     problem_blocking(out, d);
 }
 

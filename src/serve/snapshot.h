@@ -2,6 +2,7 @@
 #ifndef RN_SERVE_SNAPSHOT_H
 #define RN_SERVE_SNAPSHOT_H
 
+#include "serve/families.h"
 #include "serve/gateway.h"
 #include "trace/output.h"
 
@@ -24,6 +25,6 @@ typedef struct rn_snapshot {
 uint64_t rn_snapshot_refusals(const rn_snapshot *snapshot, ration_reason reason);
 
 /* The Prometheus text of `GET /metrics`. */
-void rn_metrics_write(const rn_snapshot *snapshot, rn_output *out);
+void rn_metrics_write(const rn_snapshot *snapshot, const rn_families *families, rn_output *out);
 
 #endif

@@ -7,14 +7,19 @@
  */
 #include "serve/status.h"
 
+#include "base/mem.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "trace/writer.h"
 
-/* The rows of one list, and those that had no more room. */
+#define LEASE_NAME_BYTES 24
+
+/* The rows of the lists, and those that had no more room. */
 typedef struct status_rows {
     rn_trace_report report;
-    size_t written;
-    size_t omitted;
+    rn_output *out;
+    size_t written, omitted;
+    size_t tenants, tenants_omitted;
 } status_rows;
 
 static bool row_fits(status_rows *rows)
@@ -27,12 +32,102 @@ static bool row_fits(status_rows *rows)
     return false;
 }
 
+/* ---- leases past their declared end: a list of their own, and by name at the limits that they overrun */
+
+typedef struct overrun {
+    uint64_t serial;
+    char name[LEASE_NAME_BYTES]; /* as in problem documents: INDEX-GENERATION */
+    size_t name_size;
+} overrun;
+
+typedef struct overruns {
+    rn_output *out;
+    overrun *items; /* by serial; RN_STATUS_OVERRUNS of them */
+    size_t count, omitted;
+} overruns;
+
+static ration_text overrun_name(void *ctx, uint64_t serial)
+{
+    const overruns *all = ctx;
+    size_t low = 0, high = all->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (all->items[middle].serial < serial) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == all->count || all->items[low].serial != serial)
+        return (ration_text){NULL, 0};
+    return (ration_text){all->items[low].name, all->items[low].name_size};
+}
+
+static void overrun_keep(overrun *item, const ration_lease_report *lease)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, item->name, sizeof item->name);
+    rn_builder_int(&b, lease->lease.index);
+    rn_builder_char(&b, '-');
+    rn_builder_int(&b, lease->lease.generation);
+    item->name_size = b.used;
+    item->serial = lease->serial;
+}
+
+static void on_lease(void *ctx, const ration_lease_report *lease)
+{
+    overruns *all = ctx;
+    rn_output *out = all->out;
+
+    if (lease->waiting || !lease->overrun)
+        return;
+    if (all->count == RN_STATUS_OVERRUNS) {
+        all->omitted++;
+        return;
+    }
+    overrun *item = &all->items[all->count++];
+    overrun_keep(item, lease);
+    rn_output_open(out, NULL, '{');
+    rn_output_text(out, "lease", (ration_text){item->name, item->name_size});
+    rn_output_text(out, "account", lease->account);
+    if (lease->tenant.data != NULL)
+        rn_output_text(out, "tenant", lease->tenant);
+    if (lease->class_name.data != NULL)
+        rn_output_text(out, "class", lease->class_name);
+    rn_output_micro(out, "cost", lease->cost);
+    rn_output_ms(out, "grantedAt", lease->since.us);
+    rn_output_ms(out, "endsAt", lease->ends_at.us);
+    rn_output_close(out, '}');
+}
+
+static int overruns_write(overruns *all, rn_decider *decider, ration_time now)
+{
+    const ration_reporter reporter = {.ctx = all, .lease = on_lease};
+
+    rn_output_open(all->out, "overruns", '[');
+    const int err = decider->ops->report(decider, now, RATION_REPORT_LEASES, &reporter);
+    rn_output_close(all->out, ']');
+    if (all->omitted > 0)
+        rn_output_int(all->out, "overrunsOmitted", (int64_t)all->omitted);
+    return err;
+}
+
+/* ---- limits, penalties, breakers */
+
 static void on_counter(void *ctx, const ration_counter_report *counter)
 {
     status_rows *rows = ctx;
+    ration_counter_report cut = *counter;
 
-    if (row_fits(rows))
-        rows->report.reporter.counter(&rows->report, counter);
+    if (!row_fits(rows))
+        return;
+    if (cut.tenant_count > RN_STATUS_ROWS - rows->tenants)
+        cut.tenant_count = RN_STATUS_ROWS - rows->tenants;
+    rows->tenants += cut.tenant_count;
+    rows->tenants_omitted += counter->tenant_count - cut.tenant_count;
+    rows->report.reporter.counter(&rows->report, &cut);
 }
 
 static void on_penalty(void *ctx, const ration_penalty_report *penalty)
@@ -41,6 +136,25 @@ static void on_penalty(void *ctx, const ration_penalty_report *penalty)
 
     if (row_fits(rows))
         rows->report.reporter.penalty(&rows->report, penalty);
+}
+
+static void on_breaker(void *ctx, const ration_breaker_report *breaker)
+{
+    status_rows *rows = ctx;
+    rn_output *out = rows->out;
+
+    if (!row_fits(rows))
+        return;
+    rn_output_open(out, NULL, '{');
+    rn_output_str(out, "provider", breaker->provider);
+    rn_output_text(out, "breaker", breaker->key);
+    rn_output_str(out, "state", ration_breaker_state_name(breaker->state));
+    rn_output_int(out, "generation", (int64_t)breaker->generation);
+    if (rn_time_known(breaker->retry_at))
+        rn_output_ms(out, "retryAt", breaker->retry_at.us);
+    if (breaker->cause[0] != '\0')
+        rn_output_str(out, "cause", breaker->cause);
+    rn_output_close(out, '}');
 }
 
 /* Two providers may have limits of one name, and a shadow limit is there to be looked at. */
@@ -52,21 +166,80 @@ static void counter_more(rn_output *out, const ration_counter_report *counter)
         rn_output_int(out, "shadowed", (int64_t)counter->shadowed);
 }
 
-static int status_rows_write(rn_decider *decider, ration_time now, const char *name, bool counters, rn_output *out)
+/* One list: `reporter` has the one callback that writes its rows. */
+static int list_write(overruns *all, rn_decider *decider, ration_time now, const char *name, const char *omitted,
+                      ration_reporter reporter)
 {
-    status_rows rows = {.written = 0};
-    const ration_reporter reporter = {
-        .ctx = &rows, .counter = counters ? on_counter : NULL, .penalty = counters ? NULL : on_penalty};
+    const rn_trace_names names = {.ctx = all, .serial = overrun_name};
+    status_rows rows = {.out = all->out};
 
-    rn_trace_report_init(&rows.report, out, RATION_REPORT_LIMITS, NULL);
+    reporter.ctx = &rows;
+    rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
     rows.report.more = counter_more;
-    rn_output_open(out, name, '[');
+    rn_output_open(all->out, name, '[');
     const int err = decider->ops->report(decider, now, RATION_REPORT_LIMITS, &reporter);
-    rn_output_close(out, ']');
+    rn_output_close(all->out, ']');
     if (rows.omitted > 0)
-        rn_output_int(out, counters ? "limitsOmitted" : "penaltiesOmitted", (int64_t)rows.omitted);
+        rn_output_int(all->out, omitted, (int64_t)rows.omitted);
+    if (rows.tenants_omitted > 0)
+        rn_output_int(all->out, "tenantsOmitted", (int64_t)rows.tenants_omitted);
     return err;
 }
+
+static int lists_write(rn_decider *decider, ration_time now, rn_output *out)
+{
+    static const struct {
+        const char *name, *omitted;
+        ration_reporter reporter;
+    } lists[] = {
+        {"limits", "limitsOmitted", {.counter = on_counter}},
+        {"penalties", "penaltiesOmitted", {.penalty = on_penalty}},
+        {"breakers", "breakersOmitted", {.breaker = on_breaker}},
+    };
+    overruns all = {.out = out, .items = rn_mem_alloc(rn_mem_default(), RN_STATUS_OVERRUNS * sizeof(overrun))};
+    int err = all.items == NULL ? RATION_ERR_NOMEM : overruns_write(&all, decider, now);
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && err == RATION_OK; i++)
+        err = list_write(&all, decider, now, lists[i].name, lists[i].omitted, lists[i].reporter);
+    rn_mem_free(rn_mem_default(), all.items);
+    return err;
+}
+
+/* ---- holds that are learned */
+
+static void hold_write(rn_output *out, const rn_holds *holds, size_t index)
+{
+    const rn_hold_learner *hold = holds->learners[index];
+    const int64_t declared_us = rn_hold_declare(hold);
+
+    rn_output_open(out, NULL, '{');
+    rn_output_str(out, "provider", holds->rule->name);
+    if (index < holds->rule->endpoint_count)
+        rn_output_str(out, "endpoint", holds->rule->endpoints[index].path);
+    rn_output_int(out, "samples", (int64_t)rn_hold_samples(hold));
+    rn_output_ms(out, "floorMs", hold->floor_us);
+    if (declared_us != RATION_UNSET) {
+        rn_output_ms(out, "p95Ms", hold->p95_us);
+        rn_output_ms(out, "declaredMs", declared_us);
+    }
+    rn_output_close(out, '}');
+}
+
+static void holds_write(rn_output *out, const rn_gateway *gateway)
+{
+    const rn_holds *holds;
+
+    rn_output_open(out, "holds", '[');
+    for (size_t i = 0; (holds = rn_gateway_holds(gateway, i)) != NULL; i++) {
+        for (size_t j = 0; holds->learners != NULL && j <= holds->rule->endpoint_count; j++) {
+            if (holds->learners[j] != NULL)
+                hold_write(out, holds, j);
+        }
+    }
+    rn_output_close(out, ']');
+}
+
+/* ---- totals */
 
 static void totals_write(const rn_snapshot *s, rn_output *out)
 {
@@ -109,6 +282,10 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
             rn_output_int(out, rn_upstream_fault_name((rn_upstream_fault)i), (int64_t)s->gateway.faults[i]);
     }
     rn_output_close(out, '}');
+    rn_output_open(out, "healthChecks", '{');
+    for (int i = 0; i < RN_CHECK_RESULTS; i++)
+        rn_output_int(out, rn_check_result_name((rn_check_result)i), (int64_t)s->gateway.checks[i]);
+    rn_output_close(out, '}');
     rn_output_close(out, '}');
 }
 
@@ -143,7 +320,8 @@ static void recording_write(const rn_recording *recording, rn_output *out)
     rn_output_close(out, '}');
 }
 
-int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_recording *recording, rn_output *out)
+int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_gateway *gateway, const rn_recording *recording,
+                    rn_output *out)
 {
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "version", RATION_VERSION);
@@ -156,10 +334,8 @@ int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_recordin
     totals_write(s, out);
     traffic_write(s, out);
     recording_write(recording, out);
-
-    int err = status_rows_write(decider, s->now, "limits", true, out);
-    if (err == RATION_OK)
-        err = status_rows_write(decider, s->now, "penalties", false, out);
+    holds_write(out, gateway);
+    const int err = lists_write(decider, s->now, out);
     rn_output_close(out, '}');
     rn_output_newline(out);
     return err != RATION_OK ? err : out->err;

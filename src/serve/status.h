@@ -7,11 +7,14 @@
 
 /*
  * The JSON of `GET /v1/status`. Counters have the members of chapter 9; at most RN_STATUS_ROWS of them are shown and
- * the rest is counted. Calls the decider's report.
+ * the rest is counted; so it is with the tenants of all share limits together, and with RN_STATUS_OVERRUNS leases past
+ * their declared end. Calls the decider's report.
  */
 #define RN_STATUS_ROWS 10000
+#define RN_STATUS_OVERRUNS 1000
 #define RN_STATUS_MAX ((size_t)16 << 20)
 
-int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_recording *recording, rn_output *out);
+int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_gateway *gateway,
+                    const rn_recording *recording, rn_output *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "serve/exchange.h"
 
 #include "base/text.h"
+#include "serve/outcome.h"
 
 #define LOOK_BYTES 16384
 #define STAMP_BYTES 96
@@ -33,7 +34,6 @@ static bool request_field_goes(const rn_exchange *x, rn_http_fields all, ration_
 
 static rn_http_fields request_fields(rn_exchange *x, rn_http_fields given)
 {
-    const rn_credential *credential = &x->to->account->credential;
     rn_http_field *out = x->gateway->fields;
     size_t count = 0;
 
@@ -41,8 +41,7 @@ static rn_http_fields request_fields(rn_exchange *x, rn_http_fields given)
         if (request_field_goes(x, given, given.items[i].name))
             out[count++] = given.items[i];
     }
-    if (credential->header != NULL)
-        out[count++] = (rn_http_field){ration_text_of(credential->header), ration_text_of(credential->value)};
+    count += rn_gateway_credential(x->to, out + count);
     return (rn_http_fields){out, count};
 }
 
@@ -82,49 +81,11 @@ static ration_text looked_at(const rn_exchange *x)
 
 static void observe(rn_exchange *x, const rn_http_head *head)
 {
-    rn_gateway *gw = x->gateway;
-    rn_decider *d = gw->decider;
-
-    for (size_t i = 0; i < head->fields.count; i++)
-        gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
-    const ration_response response = {
-        .status = head->status, .headers = gw->headers, .header_count = head->fields.count, .body = looked_at(x)};
-    if (x->lease.generation != 0 && d->ops->observe(d, rn_loop_now(gw->loop), x->lease, &response) != RATION_OK)
-        gw->counts.errors++;
-    rn_gateway_touch(gw);
+    if (x->lease.generation != 0)
+        rn_gateway_observe(x->gateway, x->lease, head, looked_at(x));
 }
 
 /* ---- the way back */
-
-static bool status_among(int status, const int *statuses, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (statuses[i] == status)
-            return true;
-    }
-    return false;
-}
-
-static bool status_says_wait(const ration_error_rule *errors, int status)
-{
-    return errors->rate_limited_count == 0 ? status == 429
-                                           : status_among(status, errors->rate_limited, errors->rate_limited_count);
-}
-
-static bool status_is_transient(const ration_error_rule *errors, int status)
-{
-    static const int usual[] = {500, 502, 503, 504};
-
-    return errors->transient_count == 0 ? status_among(status, usual, sizeof usual / sizeof usual[0])
-                                        : status_among(status, errors->transient, errors->transient_count);
-}
-
-static ration_outcome outcome_of(const rn_exchange *x)
-{
-    if (x->throttled)
-        return RATION_OUTCOME_THROTTLED;
-    return status_is_transient(x->to->errors, x->status) ? RATION_OUTCOME_FAILURE : RATION_OUTCOME_SUCCESS;
-}
 
 static bool response_field_goes(rn_http_fields all, ration_text name)
 {
@@ -157,7 +118,7 @@ static bool respond(rn_exchange *x, const rn_http_head *head)
     size_t count = 0, at;
 
     x->throttled =
-        status_says_wait(errors, x->status) &&
+        rn_status_says_wait(errors, x->status) &&
         (errors->body_contains == NULL || rn_text_find(looked_at(x), ration_text_of(errors->body_contains), &at));
     observe(x, head);
     for (size_t i = 0; i < head->fields.count; i++) {
@@ -191,7 +152,7 @@ static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
         return;
     }
-    if (errors->body_contains != NULL && status_says_wait(errors, head->status)) {
+    if (errors->body_contains != NULL && rn_status_says_wait(errors, head->status)) {
         x->answer = head;
         rn_exchange_enter(x, RN_EXCHANGE_LOOKING);
         return;
@@ -233,7 +194,7 @@ static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
     }
     rn_inbound_finish(x->in, (rn_http_fields){x->gateway->fields, count});
     x->in = NULL;
-    rn_exchange_end(x, outcome_of(x));
+    rn_exchange_end(x, rn_outcome_of(x->to->errors, x->status, x->throttled));
 }
 
 static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const char *text)

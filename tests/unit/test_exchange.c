@@ -3,185 +3,7 @@
  * What a call owes to a decider, whatever happens to it: a waiter is cancelled, a lease is released once and with the
  * right outcome. The decider is a script, client and provider are raw sockets in the loop of the test.
  */
-#include "base/text.h"
-#include "serve/gateway.h"
-
-#include "support/check.h"
-#include "support/wire.h"
-
-typedef struct script {
-    rn_decider base;
-    /* what it answers */
-    int submit_err;
-    ration_result result;
-    int cancel_err;
-    ration_event event; /* once, if `due` */
-    bool due;
-    /* what it heard */
-    void *user;
-    size_t submits, cancels, releases, observes;
-    int status;
-    ration_outcome outcome;
-    char seen[16];
-} script;
-
-static script *script_of(rn_decider *d)
-{
-    return (script *)(void *)d;
-}
-
-static int script_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out)
-{
-    script *s = script_of(d);
-
-    s->submits++;
-    s->user = request->user;
-    if (s->submit_err == RATION_OK)
-        *out = (ration_decision){.result = s->result, .lease = {1, 7}, .at = now, .retry_at = {RATION_NEVER_US}};
-    return s->submit_err;
-}
-
-static int script_release(rn_decider *d, ration_time now, ration_lease lease, const ration_completion *completion)
-{
-    (void)now;
-    CHECK_EQ(lease.generation, 7);
-    CHECK_EQ(completion->cost, RATION_UNSET);
-    script_of(d)->outcome = completion->outcome;
-    script_of(d)->releases++;
-    return RATION_OK;
-}
-
-static int script_observe(rn_decider *d, ration_time now, ration_lease lease, const ration_response *response)
-{
-    script *s = script_of(d);
-    rn_builder b;
-
-    (void)now;
-    CHECK_EQ(lease.generation, 7);
-    rn_builder_init(&b, s->seen, sizeof s->seen);
-    rn_builder_text(&b, response->body);
-    s->status = response->status;
-    s->observes++;
-    return RATION_OK;
-}
-
-static int script_cancel(rn_decider *d, ration_time now, ration_lease lease)
-{
-    (void)now;
-    CHECK_EQ(lease.generation, 7);
-    script_of(d)->cancels++;
-    return script_of(d)->cancel_err;
-}
-
-static int script_advance(rn_decider *d, ration_time now)
-{
-    (void)d;
-    (void)now;
-    return RATION_OK;
-}
-
-static ration_time script_next_deadline(const rn_decider *d)
-{
-    (void)d;
-    return (ration_time){RATION_NEVER_US};
-}
-
-static bool script_next_event(rn_decider *d, ration_event *out)
-{
-    script *s = script_of(d);
-
-    if (!s->due)
-        return false;
-    s->due = false;
-    *out = s->event;
-    out->user = s->user;
-    return true;
-}
-
-static const rn_decider_ops script_ops = {
-    .submit = script_submit,
-    .release = script_release,
-    .observe = script_observe,
-    .cancel = script_cancel,
-    .advance = script_advance,
-    .next_deadline = script_next_deadline,
-    .next_event = script_next_event,
-};
-
-/* ---- a gateway between a client and a provider */
-
-typedef struct stage {
-    rn_loop *loop;
-    ration_config *config;
-    rn_log log;
-    script decider;
-    rn_gateway *gateway;
-    int listener;
-    wire client;
-    wire provider;
-} stage;
-
-static void stage_open(stage *s, const char *errors)
-{
-    ration_config_faults faults = {NULL, 0, NULL};
-    rn_net_error error;
-    char config[512];
-    uint16_t port;
-
-    memset(s, 0, sizeof *s);
-    s->decider.base.ops = &script_ops;
-    s->log.descriptor = -1;
-    s->listener = wire_listener(&port);
-    (void)snprintf(config, sizeof config,
-                   "{settings: {listen: {gateway: \"127.0.0.1:0\", control: \"127.0.0.1:0\"}}, "
-                   "providers: [{name: p, baseUrl: \"http://127.0.0.1:%u\"%s}], "
-                   "accounts: [{name: a, provider: p}]}",
-                   (unsigned)port, errors);
-    CHECK_EQ(ration_config_parse(ration_text_of(config), "test", NULL, &s->config, &faults), RATION_OK);
-    ration_config_faults_fini(&faults);
-    CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);
-
-    const rn_gateway_options options = {
-        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = &s->log};
-    CHECK_EQ(rn_gateway_new(&options, &s->gateway, &error), RATION_OK);
-    wire_connect(&s->client, s->loop, rn_gateway_port(s->gateway));
-}
-
-static void stage_close(stage *s)
-{
-    wire_close(&s->client);
-    wire_close(&s->provider);
-    rn_gateway_free(s->gateway);
-    (void)close(s->listener);
-    rn_loop_free(s->loop);
-    ration_config_free(s->config);
-}
-
-static size_t calls(const stage *s)
-{
-    size_t count = 0;
-
-    for (int i = 0; i < RN_EXCHANGE_STATES; i++)
-        count += rn_gateway_in_state(s->gateway, (rn_exchange_state)i);
-    return count;
-}
-
-/* A request that waits. */
-static void stage_wait(stage *s, ration_result result)
-{
-    s->decider.result = result;
-    wire_send(&s->client, "GET /a/x HTTP/1.1\r\nHost: h\r\n\r\n");
-    RUN_UNTIL(s->loop, rn_gateway_in_state(s->gateway, RN_EXCHANGE_WAITING) == 1);
-}
-
-static void stage_event(stage *s, ration_event_type type)
-{
-    s->decider.event = (ration_event){.type = type, .lease = {1, 7}, .waited_us = 1500};
-    s->decider.event.decision =
-        (ration_decision){.result = RATION_REFUSED, .reason = RATION_REASON_DEADLINE, .retry_at = {RATION_NEVER_US}};
-    s->decider.due = true;
-    rn_gateway_touch(s->gateway);
-}
+#include "support/stage.h"
 
 /* ---- waiters */
 
@@ -289,16 +111,6 @@ static void test_freed_while_waiting(void **state)
 
 /* ---- leases */
 
-static void stage_send(stage *s)
-{
-    s->decider.result = RATION_GRANTED;
-    wire_send(&s->client, "GET /a/x HTTP/1.1\r\nHost: h\r\n\r\n");
-    RUN_UNTIL(s->loop, wire_accept(&s->provider, s->loop, s->listener));
-    RUN_UNTIL(s->loop, wire_has(&s->provider, "GET /x HTTP/1.1\r\n"));
-}
-
-#define REPLY(status, more) "HTTP/1.1 " status " X\r\n" more "Content-Length: 4\r\n\r\n"
-
 static void test_outcomes(void **state)
 {
     static const struct {
@@ -400,13 +212,81 @@ static void test_a_lease_that_is_lost(void **state)
     stage_close(&s);
 }
 
+/* ---- holds */
+
+static void test_holds_declared_and_learned(void **state)
+{
+    static const char automatic[] = ", hold: auto, endpoints: [{path: /fixed, hold: 3s}]";
+    static const struct {
+        const char *why, *more, *head, *reply;
+        size_t known;     /* samples of 200 ms before it */
+        int64_t declared; /* us */
+        size_t samples;   /* after it */
+    } rows[] = {
+        {"not declared", "", "GET /a/x HTTP/1.1\r\n", REPLY("200", "") "body", 0, RATION_UNSET, 0},
+        {"the client's word", "", "GET /a/x HTTP/1.1\r\nRation-Hold: 7ms\r\n", REPLY("200", "") "body", 0, 7000, 0},
+        {"nothing is known yet", automatic, "GET /a/x HTTP/1.1\r\n", REPLY("200", "") "body", 19, RATION_UNSET, 20},
+        {"what was learned", automatic, "GET /a/x HTTP/1.1\r\n", REPLY("200", "") "body", 20, 212991, 21},
+        {"but for the client's word, which teaches nothing", automatic, "GET /a/x HTTP/1.1\r\nRation-Hold: 7ms\r\n",
+         REPLY("200", "") "body", 20, 7000, 20},
+        {"a path whose hold is the config's", automatic, "GET /a/fixed HTTP/1.1\r\n", REPLY("200", "") "body", 20,
+         RATION_UNSET, 20},
+        {"a failure that took no longer", automatic, "GET /a/x HTTP/1.1\r\n", REPLY("500", "") "body", 20, 212991, 20},
+        {"nor a throttled one", automatic, "GET /a/x HTTP/1.1\r\n", REPLY("429", "") "body", 20, 212991, 20},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage s;
+
+        CHECK_ROW(rows[i].why);
+        stage_open(&s, rows[i].more);
+        const rn_holds *holds = rn_gateway_holds(s.gateway, 0);
+        CHECK(rn_gateway_holds(s.gateway, 1) == NULL);
+        for (size_t j = 0; j < rows[i].known; j++)
+            rn_hold_learn(holds->learners[1], rn_loop_now(s.loop), 200000, true);
+        s.decider.result = RATION_GRANTED;
+        wire_send(&s.client, rows[i].head);
+        wire_send(&s.client, "Host: h\r\n\r\n");
+        RUN_UNTIL(s.loop, wire_accept(&s.provider, s.loop, s.listener));
+        RUN_UNTIL(s.loop, wire_has(&s.provider, "\r\n\r\n"));
+        CHECK_EQ(s.decider.request.hold_us, rows[i].declared);
+        wire_send(&s.provider, rows[i].reply);
+        RUN_UNTIL(s.loop, calls(&s) == 0);
+        CHECK_EQ(holds->learners != NULL ? rn_hold_samples(holds->learners[1]) : 0, rows[i].samples);
+        stage_close(&s);
+    }
+}
+
+/* Only what held a lease teaches. */
+static void test_what_never_ran_teaches_nothing(void **state)
+{
+    stage s;
+    (void)state;
+
+    stage_open(&s, ", hold: auto");
+    for (size_t i = 0; i < RN_HOLD_SAMPLES_MIN; i++)
+        rn_hold_learn(rn_gateway_holds(s.gateway, 0)->learners[0], rn_loop_now(s.loop), 0, true);
+    stage_wait(&s, RATION_QUEUED);
+    stage_event(&s, RATION_EVENT_REFUSED);
+    RUN_UNTIL(s.loop, calls(&s) == 0);
+    CHECK_EQ(rn_hold_samples(rn_gateway_holds(s.gateway, 0)->learners[0]), RN_HOLD_SAMPLES_MIN);
+    stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaving_cancels),      cmocka_unit_test(test_leaving_too_late),
-        cmocka_unit_test(test_a_refusal_by_event),   cmocka_unit_test(test_a_decider_that_fails),
-        cmocka_unit_test(test_freed_while_waiting),  cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_leaving_with_a_lease), cmocka_unit_test(test_a_lease_that_is_lost),
+        cmocka_unit_test(test_leaving_cancels),
+        cmocka_unit_test(test_leaving_too_late),
+        cmocka_unit_test(test_a_refusal_by_event),
+        cmocka_unit_test(test_a_decider_that_fails),
+        cmocka_unit_test(test_freed_while_waiting),
+        cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_leaving_with_a_lease),
+        cmocka_unit_test(test_a_lease_that_is_lost),
+        cmocka_unit_test(test_holds_declared_and_learned),
+        cmocka_unit_test(test_what_never_ran_teaches_nothing),
     };
 
     return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Metrics with labels from outside: the largest few, the rest together; labels that would break a scrape. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "serve/families.h"
+
+#include "support/check.h"
+
+static const rn_series_kind sums = {"m", {"limit", "key"}, 1, false, RN_SERIES_SUM};
+static const rn_series_kind largest = {"m", {"limit", "key"}, 1, true, RN_SERIES_LARGEST};
+
+static void add(rn_series *series, const char *limit, const char *key, int64_t value, bool again)
+{
+    const rn_series_sample sample = {.labels = {ration_text_of(limit), ration_text_of(key)}, .value = value};
+
+    rn_series_add(series, &sample, again);
+}
+
+static void check_text_of(rn_series *series, const char *want)
+{
+    rn_series_end(series);
+    CHECK_EQ(series->out.err, RATION_OK);
+    CHECK_TEXT(((ration_text){series->out.size > 0 ? series->out.data : "", series->out.size}), want);
+    rn_series_fini(series);
+}
+
+static void test_order(void **state)
+{
+    rn_series series;
+    (void)state;
+
+    CHECK_ROW("nothing");
+    rn_series_init(&series, &sums);
+    check_text_of(&series, "");
+
+    CHECK_ROW("the largest first, of equals the first come");
+    rn_series_init(&series, &sums);
+    add(&series, "l", "a", 1, false);
+    add(&series, "l", "b", 3, false);
+    add(&series, "l", "c", 1, false);
+    add(&series, "l", "d", 2, false);
+    check_text_of(&series, "m{limit=\"l\",key=\"b\"} 3\nm{limit=\"l\",key=\"d\"} 2\n"
+                           "m{limit=\"l\",key=\"a\"} 1\nm{limit=\"l\",key=\"c\"} 1\n");
+
+    CHECK_ROW("each group by itself");
+    rn_series_init(&series, &sums);
+    add(&series, "l", "a", 1, false);
+    add(&series, "k", "a", 2, false);
+    check_text_of(&series, "m{limit=\"l\",key=\"a\"} 1\nm{limit=\"k\",key=\"a\"} 2\n");
+
+    CHECK_ROW("millionths");
+    rn_series_init(&series, &largest);
+    add(&series, "l", "a", 1500000, false);
+    check_text_of(&series, "m{limit=\"l\",key=\"a\"} 1.5\n");
+}
+
+/* `count` keys with the values 1 to count, in this order or the other. */
+static void fill(rn_series *series, const char *limit, int64_t count, bool falling)
+{
+    static char keys[100][8];
+
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t value = falling ? count - i : i + 1;
+
+        (void)snprintf(keys[value], sizeof keys[value], "k%d", (int)value);
+        add(series, limit, keys[value], value, false);
+    }
+}
+
+static void test_rest(void **state)
+{
+    static const struct {
+        const char *why;
+        const rn_series_kind *kind;
+        int64_t count;
+        bool falling;
+        const char *last; /* line */
+        size_t lines;
+    } rows[] = {
+        {"as many as there is room for", &sums, RN_SERIES_TOP, false, "m{limit=\"l\",key=\"k1\"} 1\n", RN_SERIES_TOP},
+        {"one more is the rest", &sums, RN_SERIES_TOP + 1, false, "m{limit=\"l\",key=\"*\"} 1\n", RN_SERIES_TOP + 1},
+        {"whichever comes first", &sums, RN_SERIES_TOP + 1, true, "m{limit=\"l\",key=\"*\"} 1\n", RN_SERIES_TOP + 1},
+        {"the sum of ten", &sums, RN_SERIES_TOP + 10, false, "m{limit=\"l\",key=\"*\"} 55\n", RN_SERIES_TOP + 1},
+        {"the largest of ten", &largest, RN_SERIES_TOP + 10, false, "m{limit=\"l\",key=\"*\"} 0.00001\n",
+         RN_SERIES_TOP + 1},
+        {"falling", &largest, RN_SERIES_TOP + 10, true, "m{limit=\"l\",key=\"*\"} 0.00001\n", RN_SERIES_TOP + 1},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rn_series series;
+        size_t lines = 0;
+
+        CHECK_ROW(rows[i].why);
+        rn_series_init(&series, rows[i].kind);
+        fill(&series, "l", rows[i].count, rows[i].falling);
+        rn_series_end(&series);
+        for (size_t j = 0; j < series.out.size; j++)
+            lines += series.out.data[j] == '\n';
+        CHECK_EQ(lines, rows[i].lines);
+        const size_t size = strlen(rows[i].last);
+        CHECK_TEXT(((ration_text){series.out.data + series.out.size - size, size}), rows[i].last);
+        rn_series_fini(&series);
+    }
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *why, *key, *want;
+    } rows[] = {
+        {"quotes, backslashes, line ends", "a\"b\\c\nd", "m{limit=\"l\",key=\"a\\\"b\\\\c\\nd\"} 1\n"},
+        {"UTF-8", "\xC3\xA9", "m{limit=\"l\",key=\"\xC3\xA9\"} 1\n"},
+        {"no UTF-8", "\xC3g", "m{limit=\"l\",key=\"?g\"} 1\n"},
+        {"one that is called like the rest, alone", "*", "m{limit=\"l\",key=\"*\"} 1\n"},
+        {"empty", "", "m{limit=\"l\",key=\"\"} 1\n"},
+    };
+    rn_series series;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_ROW(rows[i].why);
+        rn_series_init(&series, &sums);
+        add(&series, "l", rows[i].key, 1, false);
+        check_text_of(&series, rows[i].want);
+    }
+    CHECK_ROW("no two series have the same labels");
+    rn_series_init(&series, &sums);
+    add(&series, "l", "*", 1, false);
+    add(&series, "l", "a", 2, false);
+    add(&series, "l", "a", 4, true);
+    add(&series, "l", "*", 8, false);
+    check_text_of(&series, "m{limit=\"l\",key=\"a\"} 2\nm{limit=\"l\",key=\"*\"} 13\n");
+}
+
+/* ---- from a report */
+
+typedef struct reporter_decider {
+    rn_decider base;
+    uint32_t kinds;
+} reporter_decider;
+
+static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
+{
+    static const ration_tenant_report tenants[] = {
+        {.name = {"x", 1}, .deficit_unit_ms = 4500, .worst_reclaim_us = 90000},
+        {.name = {"y", 1}},
+    };
+    const ration_counter_report counters[] = {
+        {.provider = "p", .limit = "rate", .kind = RATION_KIND_RATE, .key = {"a", 1}},
+        {.provider = "p",
+         .limit = "tokens",
+         .kind = RATION_KIND_SHARE,
+         .key = {"a", 1},
+         .tenants = tenants,
+         .tenant_count = 2,
+         .overrun_count = 3},
+        {.provider = "p", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 7000000},
+        {.provider = "p", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 2000000},
+        {.provider = "q", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 1000000},
+    };
+    const ration_breaker_report breakers[] = {
+        {.provider = "p", .key = {"a", 1}, .state = RATION_BREAKER_CLOSED},
+        {.provider = "p", .key = {"b", 1}, .state = RATION_BREAKER_OPEN},
+        {.provider = "p", .key = {"c", 1}, .state = RATION_BREAKER_HALF_OPEN},
+    };
+
+    (void)now;
+    CHECK_EQ(kind, RATION_REPORT_LIMITS);
+    ((reporter_decider *)(void *)d)->kinds = reporter->kinds;
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        reporter->counter(reporter->ctx, &counters[i]);
+    for (size_t i = 0; i < sizeof breakers / sizeof breakers[0]; i++)
+        reporter->breaker(reporter->ctx, &breakers[i]);
+    return RATION_OK;
+}
+
+static void test_families(void **state)
+{
+    static const rn_decider_ops ops = {.report = fake_report};
+    static const struct {
+        rn_family family;
+        const char *want;
+    } rows[] = {
+        {RN_FAMILY_ADAPTIVE_LIMIT, "ration_adaptive_limit{provider=\"p\",limit=\"slots\",key=\"a\"} 7\n"
+                                   "ration_adaptive_limit{provider=\"p\",limit=\"slots\",key=\"*\"} 2\n"
+                                   "ration_adaptive_limit{provider=\"q\",limit=\"slots\",key=\"a\"} 1\n"},
+        {RN_FAMILY_SHARE_DEFICIT, "ration_share_deficit{provider=\"p\",limit=\"tokens\",key=\"a\",tenant=\"x\"} 4.5\n"
+                                  "ration_share_deficit{provider=\"p\",limit=\"tokens\",key=\"a\",tenant=\"y\"} 0\n"},
+        {RN_FAMILY_SHARE_WORST_RECLAIM,
+         "ration_share_worst_reclaim_seconds{provider=\"p\",limit=\"tokens\",key=\"a\",tenant=\"x\"} 0.09\n"
+         "ration_share_worst_reclaim_seconds{provider=\"p\",limit=\"tokens\",key=\"a\",tenant=\"y\"} 0\n"},
+        {RN_FAMILY_LEASES_OVERRUN, "ration_leases_overrun{provider=\"p\",limit=\"tokens\",key=\"a\"} 3\n"},
+        {RN_FAMILY_BREAKER_STATE, "ration_breaker_state{provider=\"p\",key=\"b\"} 2\n"
+                                  "ration_breaker_state{provider=\"p\",key=\"c\"} 1\n"
+                                  "ration_breaker_state{provider=\"p\",key=\"a\"} 0\n"},
+    };
+    reporter_decider decider = {{&ops}, 0};
+    rn_families families;
+    (void)state;
+
+    CHECK_EQ(rn_families_gather(&families, &decider.base, ration_time_of(0)), RATION_OK);
+    CHECK_EQ(decider.kinds, (1u << RATION_KIND_SHARE) | (1u << RATION_KIND_ADAPTIVE));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const rn_output *out = &families.series[rows[i].family].out;
+
+        CHECK_ROW(rn_family_name(rows[i].family));
+        CHECK_TEXT(((ration_text){out->data, out->size}), rows[i].want);
+    }
+    rn_families_fini(&families);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_families),
+    };
+
+    return cmocka_run_group_tests_name("series", tests, NULL, NULL);
+}
