@@ -53,6 +53,20 @@ static void route_free(rn_routes *routes, rn_route *route)
     rn_mem_free(routes->mem, route);
 }
 
+/* Whom it follows hears no more of it, and who follows it no more of this one: at the end all go, in any order. */
+static void counter_unfollow(rn_counter *counter)
+{
+    rn_counter *leader = counter->lanes->leader;
+    rn_counter *follower;
+
+    if (leader != NULL) {
+        SLIST_REMOVE(&leader->lanes->followers, counter, rn_counter, in_followers);
+        leader->pins--;
+    }
+    SLIST_FOREACH (follower, &counter->lanes->followers, in_followers)
+        follower->lanes->leader = NULL;
+}
+
 static void counter_free(rn_routes *routes, rn_counter *counter)
 {
     rn_limit *limit = counter->limit;
@@ -63,10 +77,8 @@ static void counter_free(rn_routes *routes, rn_counter *counter)
     TAILQ_REMOVE(&limit->counters, counter, in_limit);
     limit->counter_count--;
     rn_map_remove(&routes->counters, &counter->node);
-    if (counter->lanes != NULL && counter->lanes->leader != NULL) {
-        SLIST_REMOVE(&counter->lanes->leader->lanes->followers, counter, rn_counter, in_followers);
-        counter->lanes->leader->pins--;
-    }
+    if (counter->lanes != NULL)
+        counter_unfollow(counter);
     counter->limit->kind->fini(counter);
     rn_lanes_fini(counter);
     rn_mem_free(routes->mem, counter->name);
