@@ -315,6 +315,26 @@ static int submit(ration_engine *engine, const ration_request *request, ration_d
     return err;
 }
 
+/* Ceilings that follow an adaptive limit stand where the request's demand would put them; `foresee` false: back. */
+static void followers_foresee(const ration_engine *engine, const rn_lease *lease, bool foresee)
+{
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_counter *counter = lease->places[i].counter;
+        const rn_kind *kind = counter->limit->kind;
+        const rn_ask ask = rn_ask_of(lease, &lease->places[i]);
+        rn_counter *follower;
+        rn_verdict verdict;
+
+        if (kind->level == NULL || SLIST_EMPTY(&counter->lanes->followers))
+            continue;
+        kind->check(counter, engine->now, &ask, &verdict);
+        if (verdict.fit == RN_FIT_REFUSED || verdict.capacity == kind->level(counter))
+            continue;
+        SLIST_FOREACH (follower, &counter->lanes->followers, in_followers)
+            rn_share_resize(follower, engine->now, foresee ? verdict.capacity : kind->level(counter));
+    }
+}
+
 static int check(ration_engine *engine, const ration_request *request, ration_check_mode mode, ration_decision *out)
 {
     rn_lease *lease;
@@ -330,11 +350,14 @@ static int check(ration_engine *engine, const ration_request *request, ration_ch
         rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
         if (finding.bound && !finding.barred) {
             lease->demands = true;
+            followers_foresee(engine, lease, true);
             rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
         }
     }
     if (!finding.nomem)
         answer(engine, lease, &finding, out);
+    if (lease->demands)
+        followers_foresee(engine, lease, false);
     lease_unprepare(engine, lease);
     return finding.nomem ? RATION_ERR_NOMEM : RATION_OK;
 }

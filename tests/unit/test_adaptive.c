@@ -250,6 +250,46 @@ static void a_share_follows(void **state)
     world_fini(&w);
 }
 
+/* Its ceiling would grow with the limit that it follows: a check says so, and nothing has moved. */
+static void a_check_foresees_a_follower(void **state)
+{
+    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
+    static const ration_limit_rule limits[] = {
+        {.name = "fair",
+         .kind = RATION_KIND_SHARE,
+         .counts = RATION_COUNTS_REQUESTS,
+         .scope = by_account,
+         .scope_count = 1,
+         .share = {.follows = "l",
+                   .tenants = tenants,
+                   .tenant_count = 2,
+                   .reclaim_horizon_us = MS(100),
+                   .idle_after_us = MS(200)}},
+        ADAPTIVE(.initial_limit = 2, .increase_step = 2),
+    };
+    ration_request r = RATION_REQUEST_INIT;
+    ration_decision d;
+
+    (void)state;
+    world_init(&w, limits, 2);
+    r.account = ration_text_of("acc");
+    r.tenant = ration_text_of("a");
+    CHECK_STR(ask(0, "a1 tenant=a"), "granted");
+    CHECK_STR(ask(0, "b1 tenant=b"), "granted");
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(5000) - 1), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
+        CHECK_EQ(d.reason, RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(ration_engine_check(w.engine, ration_time_of(MS(5000)), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
+        CHECK_EQ(d.result, RATION_GRANTED);
+    }
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(ask(5000, "a2 tenant=a"), "granted");
+    CHECK_STR(world_events(&w), "limit l 4;");
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +302,7 @@ int main(void)
         cmocka_unit_test(an_idle_class_lends_within_the_horizon),
         cmocka_unit_test(a_pause_until_the_providers_time),
         cmocka_unit_test(a_share_follows),
+        cmocka_unit_test(a_check_foresees_a_follower),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
