@@ -18,7 +18,7 @@ trap 'rm -rf "$folder"' EXIT
 
 hash_of() {
     "$@" -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -Itests src/base/*.c src/core/*.c tests/support/stream.c \
-        tests/property/stream_hash.c -o "$folder/$1" && "$folder/$1"
+        tests/support/stream_rules.c tests/property/stream_hash.c -o "$folder/$1" && "$folder/$1"
 }
 
 hash_of gcc -O0 >"$folder/gcc.hash" &

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/stream.h"
+#include "support/stream_rules.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,98 +12,10 @@
 #define MS INT64_C(1000)
 #define SECOND (1000 * MS)
 #define REQUESTS 160
-#define ACCOUNTS 3
+#define ACCOUNTS STREAM_ACCOUNTS
+#define TENANTS STREAM_TENANTS
+#define CLASSES STREAM_CLASSES
 #define KEYS 3
-
-/* ---- the rules: two providers, every kind, overlapping scopes ---- */
-
-static const char *const by_account[] = {"account"};
-static const char *const by_x[] = {"var:x"};
-static const char *const by_both[] = {"account", "var:x"};
-static const char *const by_tenant[] = {"tenant"};
-static const char *const by_provider[] = {"provider"};
-static const char *const gets[] = {"GET"};
-
-static const ration_limit_rule limits_p[] = {
-    {.name = "calls",
-     .kind = RATION_KIND_RATE,
-     .scope = by_account,
-     .scope_count = 1,
-     .rate = {30 * UNIT, 7 * SECOND},
-     .burst = 6 * UNIT,
-     .margin = RATION_UNSET},
-    {.name = "cost",
-     .kind = RATION_KIND_RATE,
-     .counts = RATION_COUNTS_COST,
-     .scope = by_x,
-     .scope_count = 1,
-     .rate = {11 * UNIT, SECOND},
-     .burst = 9 * UNIT,
-     .margin = RATION_UNSET},
-    {.name = "slots", .kind = RATION_KIND_CONCURRENCY, .scope = by_account, .scope_count = 1, .max = 5 * UNIT},
-    {.name = "tokens",
-     .kind = RATION_KIND_CONCURRENCY,
-     .counts = RATION_COUNTS_COST,
-     .scope = by_x,
-     .scope_count = 1,
-     .max = 8 * UNIT},
-    {.name = "minute",
-     .kind = RATION_KIND_QUOTA,
-     .scope = by_account,
-     .scope_count = 1,
-     .max = 40 * UNIT,
-     .window = {.period = RATION_PERIOD_MINUTE},
-     .arrival_us = RATION_UNSET,
-     .sync = {.limit_header = "x-limit", .remaining_header = "x-left", .reset_header = "x-reset"}},
-    {.name = "patient",
-     .kind = RATION_KIND_QUOTA,
-     .counts = RATION_COUNTS_COST,
-     .scope = by_both,
-     .scope_count = 2,
-     .max = 30 * UNIT,
-     .window = {.rolling_us = 30 * SECOND},
-     .when_exhausted = RATION_EXHAUSTED_WAIT,
-     .arrival_us = RATION_UNSET,
-     .sync = {.standard = true}},
-    {.name = "reads",
-     .kind = RATION_KIND_CONCURRENCY,
-     .scope = by_tenant,
-     .scope_count = 1,
-     .max = 2 * UNIT,
-     .methods = gets,
-     .method_count = 1},
-    {.name = "watched",
-     .kind = RATION_KIND_CONCURRENCY,
-     .scope = by_provider,
-     .scope_count = 1,
-     .max = 2 * UNIT,
-     .enforce = RATION_ENFORCE_SHADOW},
-};
-static const ration_limit_rule limits_q[] = {
-    {.name = "slots", .kind = RATION_KIND_CONCURRENCY, .scope = by_account, .scope_count = 1, .max = 2 * UNIT},
-};
-static const ration_endpoint_rule endpoints[] = {
-    {.path = "/x/{x}", .defaults = {.cost = 2 * UNIT, .hold_us = 40 * MS}},
-    {.path = "/free", .defaults = {.has_cost = true, .priority = RATION_PRIORITY_LOW}},
-};
-static const ration_provider_rule providers[] = {
-    {.name = "p", .limits = limits_p, .limit_count = 8, .endpoints = endpoints, .endpoint_count = 2},
-    {.name = "q", .limits = limits_q, .limit_count = 1, .errors = {.penalize = RATION_PENALIZE_ALL}},
-};
-static const ration_account_rule accounts[ACCOUNTS] = {{.name = "one", .provider = "p"},
-                                                       {.name = "two", .provider = "p", .share = {3, 4}},
-                                                       {.name = "three", .provider = "q"}};
-static const ration_tenant_rule tenants[] = {{"heavy", 3}};
-static const ration_rules rules = {
-    .providers = providers,
-    .provider_count = 2,
-    .accounts = accounts,
-    .account_count = ACCOUNTS,
-    .tenants = tenants,
-    .tenant_count = 1,
-    .max_waiters = 12,
-    .max_waiters_per_tenant = 8,
-};
 
 /* ---- the stream ---- */
 
@@ -112,12 +25,15 @@ typedef struct request {
     stage stage;
     ration_lease lease;
     int account;
-    int x; /* -1: none */
+    int x;          /* -1: none */
+    int tenant;     /* -1: none */
+    int class_name; /* -1: none */
     int64_t cost;
 } request;
 
 typedef struct stream {
     stream_driver driver;
+    stream_rules rules;
     ration_engine *engine;
     ration_engine *twin;
     ration_time now;
@@ -189,53 +105,153 @@ static uint64_t mix_event(uint64_t hash, const ration_event *e)
     hash = mix(hash, e->at.us);
     hash = mix(hash, (int64_t)e->serial);
     hash = mix(hash, e->waited_us);
-    return e->type == RATION_EVENT_REFUSED ? mix_decision(hash, &e->decision) : hash;
+    hash = mix(hash, e->value);
+    hash = mix(hash, e->breaker);
+    hash = mix_text(hash, e->account.data, e->account.size);
+    if (e->cause != NULL)
+        hash = mix_text(hash, e->cause, strlen(e->cause));
+    return mix_decision(hash, &e->decision);
 }
 
 /* ---- what a report says ---- */
 
 typedef struct dump {
     const stream *s;
-    uint64_t hash;
+    uint64_t hash;             /* of all there is */
+    uint64_t spent;            /* of what a refusal may not change: it may be asking, and demand */
     int64_t held[2][ACCOUNTS]; /* slots of p and q */
     int64_t tokens[KEYS];
+    int64_t fair[ACCOUNTS][TENANTS];
+    int64_t learns[ACCOUNTS][CLASSES];
+    int64_t learned[ACCOUNTS];
     uint64_t leases;
     uint64_t waiters;
 } dump;
 
-static int account_named(ration_text name)
+static int place_of(const char *const *names, int count, ration_text name)
 {
-    for (int i = 0; i < ACCOUNTS; i++) {
-        if (strlen(accounts[i].name) == name.size && memcmp(accounts[i].name, name.data, name.size) == 0)
+    for (int i = 0; i < count; i++) {
+        if (strlen(names[i]) == name.size && memcmp(names[i], name.data, name.size) == 0)
             return i;
     }
     return -1;
 }
 
+static int account_named(ration_text name)
+{
+    return place_of(stream_accounts, ACCOUNTS, name);
+}
+
+/* What one tenant of a ceiling says of itself, and what must be so. */
+static void dump_tenant(dump *d, const ration_counter_report *r, const ration_tenant_report *t)
+{
+    const int64_t spent[] = {t->held, t->own, t->lent, t->borrowed, (int64_t)t->waiting, (int64_t)t->granted};
+    const int64_t rest[] = {t->guarantee,
+                            t->want,
+                            t->target,
+                            t->idle,
+                            t->deficit_unit_ms,
+                            t->deficit_rest,
+                            (int64_t)t->reclaims,
+                            t->worst_reclaim_us,
+                            t->cost_share,
+                            t->request_share,
+                            t->cost_skew,
+                            t->request_skew};
+
+    for (size_t i = 0; i < sizeof spent / sizeof spent[0]; i++)
+        d->spent = mix(d->spent, spent[i]);
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+        d->hash = mix(d->hash, rest[i]);
+    for (size_t i = 0; i < RATION_REASON_COUNT; i++)
+        d->hash = mix(d->hash, (int64_t)t->refused[i]);
+    HOLDS(d->s, t->held == t->own + t->borrowed);
+    HOLDS(d->s, t->own >= 0 && t->lent >= 0 && t->borrowed >= 0 && t->want >= 0);
+    HOLDS(d->s, r->enforce == RATION_ENFORCE_SHADOW || r->draining > 0 || t->own + t->lent <= t->guarantee);
+}
+
+static void dump_tenants(dump *d, const ration_counter_report *r)
+{
+    int64_t guarantee = 0;
+    int64_t lent = 0;
+    int64_t borrowed = 0;
+    int64_t held = 0;
+
+    for (size_t i = 0; i < r->tenant_count; i++) {
+        const ration_tenant_report *t = &r->tenants[i];
+
+        dump_tenant(d, r, t);
+        guarantee += t->guarantee;
+        lent += t->lent;
+        borrowed += t->borrowed;
+        held += t->held;
+        if (strcmp(r->limit, "fair") == 0)
+            d->fair[account_named(r->key)][place_of(stream_tenants, TENANTS, t->name)] = t->held;
+    }
+    for (size_t i = 0; i < r->overrun_count; i++)
+        d->hash = mix(d->hash, (int64_t)r->overrun[i]);
+    HOLDS(d->s, guarantee == r->max);
+    HOLDS(d->s, lent == borrowed);
+    HOLDS(d->s, held == r->held);
+    HOLDS(d->s, r->enforce == RATION_ENFORCE_SHADOW || strcmp(r->limit, "follows") == 0 ||
+                    (r->held <= r->max && r->draining == 0));
+}
+
+static void dump_classes(dump *d, const ration_counter_report *r)
+{
+    for (size_t i = 0; i < r->class_count; i++) {
+        const ration_class_report *of = &r->classes[i];
+
+        d->spent = mix(d->spent, of->held);
+        d->hash = mix(d->hash, of->reserved);
+        d->learns[account_named(r->key)][i] = of->held;
+    }
+    d->learned[account_named(r->key)] = r->held;
+}
+
 static void dump_counter(void *ctx, const ration_counter_report *r)
 {
     dump *d = ctx;
-    const int64_t values[] = {r->kind,       (int64_t)r->waiting, r->available,    r->max,      r->held,
-                              r->usable,     r->reserve,          r->used,         r->external, r->remaining,
-                              r->has_window, r->window_start.us,  r->window_end.us};
+    const int64_t spent[] = {
+        r->kind, (int64_t)r->waiting, r->available, r->held,       r->usable,          r->reserve,
+        r->used, r->external,         r->remaining, r->has_window, r->window_start.us, r->window_end.us};
+    const int64_t rest[] = {r->max, r->current, r->draining};
 
     d->hash = mix_text(d->hash, r->limit, strlen(r->limit));
     d->hash = mix_text(d->hash, r->key.data, r->key.size);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        d->hash = mix(d->hash, values[i]);
+    for (size_t i = 0; i < sizeof spent / sizeof spent[0]; i++)
+        d->spent = mix(d->spent, spent[i]);
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+        d->hash = mix(d->hash, rest[i]);
+    if (r->kind == RATION_KIND_QUOTA)
+        d->spent = mix(d->spent, r->max);
     if (strcmp(r->limit, "slots") == 0)
         d->held[strcmp(r->provider, "q") == 0][account_named(r->key)] = r->held;
     if (strcmp(r->limit, "tokens") == 0)
         d->tokens[r->key.data[2] - '0'] = r->held;
+    if (r->kind == RATION_KIND_SHARE)
+        dump_tenants(d, r);
+    if (r->kind == RATION_KIND_ADAPTIVE)
+        dump_classes(d, r);
 }
 
 static void dump_penalty(void *ctx, const ration_penalty_report *r)
 {
     dump *d = ctx;
 
-    d->hash = mix_text(d->hash, r->key.data, r->key.size);
-    d->hash = mix(d->hash, r->until.us);
-    d->hash = mix(d->hash, r->events);
+    d->spent = mix_text(d->spent, r->key.data, r->key.size);
+    d->spent = mix(d->spent, r->until.us);
+    d->spent = mix(d->spent, r->events);
+}
+
+static void dump_breaker(void *ctx, const ration_breaker_report *r)
+{
+    dump *d = ctx;
+
+    d->spent = mix_text(d->spent, r->key.data, r->key.size);
+    d->spent = mix(d->spent, r->state);
+    d->spent = mix(d->spent, (int64_t)r->generation);
+    d->spent = mix(d->spent, r->retry_at.us);
 }
 
 static void dump_lease(void *ctx, const ration_lease_report *r)
@@ -247,49 +263,87 @@ static void dump_lease(void *ctx, const ration_lease_report *r)
     } else {
         d->leases++;
     }
-    d->hash = mix(d->hash, (int64_t)r->serial);
-    d->hash = mix(d->hash, r->since.us);
-    d->hash = mix(d->hash, r->ttl_until.us);
+    d->spent = mix(d->spent, (int64_t)r->serial);
+    d->spent = mix(d->spent, r->since.us);
+    d->spent = mix(d->spent, r->ttl_until.us);
+}
+
+static dump dump_engine(const stream *s, ration_engine *engine)
+{
+    const uint64_t basis = UINT64_C(0xcbf29ce484222325);
+    dump d = {.s = s, .hash = basis, .spent = basis};
+    const ration_reporter reporter = {
+        .ctx = &d, .counter = dump_counter, .penalty = dump_penalty, .breaker = dump_breaker, .lease = dump_lease};
+
+    HOLDS(s, ration_engine_report(engine, s->now, RATION_REPORT_LIMITS, &reporter) == RATION_OK);
+    HOLDS(s, ration_engine_report(engine, s->now, RATION_REPORT_LEASES, &reporter) == RATION_OK);
+    d.hash = mix(d.hash, (int64_t)d.spent);
+    return d;
 }
 
 static dump dump_of(const stream *s)
 {
-    dump d = {.s = s, .hash = UINT64_C(0xcbf29ce484222325)};
-    const ration_reporter reporter = {.ctx = &d, .counter = dump_counter, .penalty = dump_penalty, .lease = dump_lease};
-
-    HOLDS(s, ration_engine_report(s->engine, s->now, RATION_REPORT_STATS, &reporter) == RATION_OK);
-    HOLDS(s, ration_engine_report(s->engine, s->now, RATION_REPORT_LEASES, &reporter) == RATION_OK);
-    return d;
+    return dump_engine(s, s->engine);
 }
 
-static void invariants(stream *s)
+/* What `r` counts as at limit `name`, or -1: it holds nothing there. */
+static int tenant_at(const stream *s, const char *name, const request *r)
 {
-    int64_t held[2][ACCOUNTS] = {{0}};
-    int64_t tokens[KEYS] = {0};
-    uint64_t waiting = 0;
-    uint64_t leases = 0;
-    ration_totals t;
-    const dump d = dump_of(s);
+    const ration_limit_rule *limit = stream_limit(&s->rules, name);
+
+    if (r->tenant >= 0 && r->tenant < TENANTS)
+        return r->tenant;
+    return limit->share.unknown_tenant != NULL
+               ? place_of(stream_tenants, TENANTS, ration_text_of(limit->share.unknown_tenant))
+               : -1;
+}
+
+/* What the live leases must hold at the limits that count them simply. */
+static void expect(const stream *s, dump *out)
+{
+    const bool classed =
+        stream_limit(&s->rules, "learns") != NULL && stream_limit(&s->rules, "learns")->adaptive.class_count > 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const request *r = &s->requests[i];
 
-        waiting += r->stage == WAITS;
-        leases += r->stage == HELD;
+        out->waiters += r->stage == WAITS;
+        out->leases += r->stage == HELD;
         if (r->stage != HELD)
             continue;
-        held[r->account == 2][r->account] += UNIT;
-        if (r->x >= 0 && r->account < 2)
-            tokens[r->x] += r->cost;
+        if (r->account == 2 || stream_limit(&s->rules, "slots") != NULL)
+            out->held[r->account == 2][r->account] += UNIT;
+        if (r->account == 2)
+            continue;
+        if (r->x >= 0 && stream_limit(&s->rules, "tokens") != NULL)
+            out->tokens[r->x] += r->cost;
+        if (stream_limit(&s->rules, "fair") != NULL)
+            out->fair[r->account][tenant_at(s, "fair", r)] += r->cost;
+        if (stream_limit(&s->rules, "learns") != NULL)
+            out->learned[r->account] += UNIT;
+        if (classed && r->class_name >= 0)
+            out->learns[r->account][r->class_name] += UNIT;
     }
-    HOLDS(s, memcmp(held, d.held, sizeof held) == 0);
-    HOLDS(s, memcmp(tokens, d.tokens, sizeof tokens) == 0);
-    HOLDS(s, waiting == d.waiters);
-    HOLDS(s, leases == d.leases);
+}
+
+static void invariants(stream *s)
+{
+    ration_totals t;
+    dump want = {.s = s};
+    const dump d = dump_of(s);
+
+    expect(s, &want);
+    HOLDS(s, memcmp(want.held, d.held, sizeof d.held) == 0);
+    HOLDS(s, memcmp(want.tokens, d.tokens, sizeof d.tokens) == 0);
+    HOLDS(s, memcmp(want.fair, d.fair, sizeof d.fair) == 0);
+    HOLDS(s, memcmp(want.learns, d.learns, sizeof d.learns) == 0);
+    HOLDS(s, memcmp(want.learned, d.learned, sizeof d.learned) == 0);
+    HOLDS(s, want.waiters == d.waiters);
+    HOLDS(s, want.leases == d.leases);
 
     ration_engine_totals(s->engine, &t);
-    HOLDS(s, t.held == leases);
-    HOLDS(s, t.waiting == waiting);
+    HOLDS(s, t.held == want.leases);
+    HOLDS(s, t.waiting == want.waiters);
     HOLDS(s, t.granted - t.released - t.lost == t.held);
     HOLDS(s, t.clock_went_back == 0);
     s->hash = mix(s->hash, (int64_t)d.hash);
@@ -323,7 +377,7 @@ static void events(stream *s)
 
         request *r = of_lease(s, event.lease);
 
-        HOLDS(s, r != NULL || event.type == RATION_EVENT_PENALTY);
+        HOLDS(s, r != NULL || event.type >= RATION_EVENT_PENALTY);
         note(s, "  event %d of %d at %" PRId64 " %s", (int)event.type, r != NULL ? (int)(r - s->requests) : -1,
              event.at.us, ration_reason_name(event.decision.reason));
         switch (event.type) {
@@ -357,19 +411,19 @@ static int64_t random_span(const stream *s)
 
 static void ask(stream *s)
 {
-    static const char *const names[] = {"a", "b", "heavy"};
     static const char *const values[KEYS] = {"0", "1", "2"};
     static const char *const paths[] = {"/x/0", "/x/1", "/x/2"};
     ration_var var = {ration_text_of("x"), {NULL, 0}};
     ration_request ask = RATION_REQUEST_INIT;
     ration_decision d = {.at = {0}};
     ration_decision other = {.at = {0}};
+    ration_totals t;
     request *r = &s->requests[s->count];
 
     if (s->count == REQUESTS)
         return;
     *r = (request){.account = (int)pick(s, ACCOUNTS - 1), .x = (int)pick(s, KEYS) - 1, .cost = UNIT};
-    ask.account = ration_text_of(accounts[r->account].name);
+    ask.account = ration_text_of(stream_accounts[r->account]);
     ask.method = ration_text_of(pick(s, 1) == 0 ? "GET" : "POST");
     if (r->x >= 0 && pick(s, 1) == 0) {
         ask.path = ration_text_of(paths[r->x]);
@@ -381,8 +435,13 @@ static void ask(stream *s)
     }
     if (pick(s, 2) != 0)
         r->cost = ask.cost = (int64_t)pick(s, 7) * UNIT / 2;
-    if (pick(s, 1) != 0)
-        ask.tenant = ration_text_of(names[pick(s, 2)]);
+    r->tenant = (int)pick(s, TENANTS + 1) - 1;
+    if (r->tenant >= 0)
+        ask.tenant = ration_text_of(stream_tenants[r->tenant]);
+    r->class_name = (int)pick(s, 2 * CLASSES + 1) % (CLASSES + 2) - 1;
+    if (r->class_name >= 0)
+        ask.class_name = ration_text_of(stream_classes[r->class_name]);
+    ask.health = pick(s, 15) == 15;
     ask.priority = (ration_priority)pick(s, 4);
     ask.retry = pick(s, 3) == 3;
     ask.hold_us = pick(s, 1) != 0 ? random_span(s) : RATION_UNSET;
@@ -402,13 +461,18 @@ static void ask(stream *s)
 
     HOLDS(s, ration_engine_submit(s->twin, s->now, &ask, &other) == err);
     HOLDS(s, err == RATION_OK);
+    note(s,
+         "%" PRId64 " ask %zu account %d x %d tenant %d class %d cost %" PRId64 " hold %" PRId64 " wait %" PRId64
+         " ttl %" PRId64 ": %d %s %s",
+         s->now.us, s->count, r->account, r->x, r->tenant, r->class_name, r->cost, ask.hold_us, ask.wait_us, ask.ttl_us,
+         (int)d.result, ration_reason_name(d.reason), d.limit != NULL ? d.limit : "-");
     HOLDS(s, foretold.result == d.result && foretold.reason == d.reason && foretold.retry_at.us == d.retry_at.us);
     HOLDS(s, mix_decision(0, &d) == mix_decision(0, &other));
     s->hash = mix_decision(s->hash, &d);
-    note(s, "%" PRId64 " ask %zu account %d x %d cost %" PRId64 " wait %" PRId64 " ttl %" PRId64 ": %d %s", s->now.us,
-         s->count, r->account, r->x, r->cost, ask.wait_us, ask.ttl_us, (int)d.result, ration_reason_name(d.reason));
-    if (d.result == RATION_REFUSED)
-        HOLDS(s, dump_of(s).hash == before.hash);
+    ration_engine_totals(s->engine, &t);
+    /* Its demand may have made a limit grow, and so let somebody go. */
+    if (d.result == RATION_REFUSED && t.events_pending == 0)
+        HOLDS(s, dump_of(s).spent == before.spent);
     r->lease = d.lease;
     r->stage = d.result == RATION_GRANTED ? HELD : d.result == RATION_QUEUED ? WAITS : OVER;
     s->count++;
@@ -450,14 +514,14 @@ static void observe(stream *s)
     static const char *const names[] = {"X-Limit", "x-left", "x-reset", "Retry-After", "RateLimit", "RateLimit-Policy"};
     static const char *const values[] = {
         "0", "1", "7", "39", "1000", "-1", "x", "", "0.05", "2", "\"patient\";r=3;t=9", "\"patient\";q=20;w=30"};
-    static const int statuses[] = {0, 200, 404, 429, 500};
+    static const int statuses[] = {0, 200, 404, 429, 500, 503, 429};
     ration_header headers[4];
     ration_response response = {.headers = headers};
     request *r = one(s, HELD);
 
     if (r == NULL)
         return;
-    response.status = statuses[pick(s, 4)];
+    response.status = statuses[pick(s, 6)];
     response.header_count = (size_t)pick(s, 4);
     for (size_t i = 0; i < response.header_count; i++)
         headers[i] = (ration_header){ration_text_of(names[pick(s, 5)]), ration_text_of(values[pick(s, 11)])};
@@ -489,6 +553,17 @@ static void small_call(stream *s)
     HOLDS(s, ration_engine_cancel(s->twin, s->now, r->lease) == want);
 }
 
+/* A health check comes back, asked for or not. */
+static void health(stream *s)
+{
+    const ration_text account = ration_text_of(stream_accounts[pick(s, ACCOUNTS - 1)]);
+    const bool ok = pick(s, 1) == 0;
+    const int err = ration_engine_health(s->engine, s->now, account, ok);
+
+    note(s, "%" PRId64 " health %s %d: %d", s->now.us, account.data, ok, err);
+    HOLDS(s, ration_engine_health(s->twin, s->now, account, ok) == err);
+}
+
 /* Time passes; the twin is looked at in between. */
 static void pass(stream *s)
 {
@@ -514,7 +589,7 @@ static void pass(stream *s)
 
 static void step(stream *s)
 {
-    switch (pick(s, 9)) {
+    switch (pick(s, 10)) {
     case 0:
     case 1:
     case 2:
@@ -531,6 +606,9 @@ static void step(stream *s)
     case 7:
         small_call(s);
         break;
+    case 8:
+        health(s);
+        break;
     default:
         pass(s);
         break;
@@ -543,16 +621,15 @@ static void step(stream *s)
 static void warm_up(const stream *s)
 {
     static const char *const values[KEYS] = {"0", "1", "2"};
-    static const char *const names[] = {"a", "b", "heavy"};
 
-    for (int i = 0; i < ACCOUNTS * KEYS; i++) {
+    for (int i = 0; i < ACCOUNTS * KEYS * (TENANTS + 1); i++) {
         const ration_var var = {ration_text_of("x"), ration_text_of(values[i % KEYS])};
         ration_request r = RATION_REQUEST_INIT;
         ration_decision d;
 
-        r.account = ration_text_of(accounts[i / KEYS].name);
+        r.account = ration_text_of(stream_accounts[i / KEYS % ACCOUNTS]);
         r.method = ration_text_of("GET");
-        r.tenant = ration_text_of(names[i % 3]);
+        r.tenant = ration_text_of(stream_tenants[i / KEYS / ACCOUNTS]);
         r.vars = &var;
         r.var_count = 1;
         for (int k = 0; k < 2; k++) {
@@ -566,19 +643,25 @@ static void warm_up(const stream *s)
 
 uint64_t stream_play(const stream_driver *driver)
 {
-    const ration_engine_options options = {.rules = &rules};
     stream *s = calloc(1, sizeof *s);
 
     if (s == NULL)
         abort();
+    stream_rules_draw(&s->rules, driver->choose, driver->ctx);
+
+    const ration_engine_options options = {.rules = &s->rules.rules};
+
     s->driver = *driver;
     s->now.us = 1700000000 * SECOND;
     s->hash = UINT64_C(0xcbf29ce484222325);
     HOLDS(s, ration_engine_new(&options, s->now, &s->engine, NULL) == RATION_OK);
     HOLDS(s, ration_engine_new(&options, s->now, &s->twin, NULL) == RATION_OK);
     warm_up(s);
+    for (size_t i = 0; i < s->rules.limit_count; i++)
+        note(s, "limit %s", s->rules.limits[i].name);
     while (pick(s, 300) != 0 && s->count < REQUESTS)
         step(s);
+    HOLDS(s, dump_engine(s, s->engine).hash == dump_engine(s, s->twin).hash);
 
     const uint64_t hash = s->hash;
 
