@@ -150,7 +150,7 @@ static void examine_penalty(const rn_penalty *penalty, rn_counter *counter, cons
                          .reason = stage == RN_STAGE_ARRIVAL ? RATION_REASON_PENALIZED : RATION_REASON_DEADLINE,
                          .counter = counter,
                          .at = penalty->until,
-                         .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+                         .facts = RN_NO_FACTS,
                      });
 }
 
@@ -228,7 +228,7 @@ static void find_circuit(rn_circuit *circuit, rn_finding *out)
         .reason = RATION_REASON_CIRCUIT_OPEN,
         .circuit = circuit,
         .retry_at = rn_breaker_retry_at(&circuit->breaker),
-        .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+        .facts = RN_NO_FACTS,
     };
 }
 

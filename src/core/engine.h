@@ -38,6 +38,12 @@ struct ration_engine {
 
 /* ---- admit.c: what binds a request ---- */
 
+/* No numbers stand behind it. */
+#define RN_NO_FACTS                                                                                                    \
+    {                                                                                                                  \
+        .charge = RATION_UNSET, .available = RATION_UNSET, .capacity = RATION_UNSET, .ahead = RATION_UNSET             \
+    }
+
 typedef enum rn_stage {
     RN_STAGE_ARRIVAL = 0,
     RN_STAGE_WAITING,

@@ -137,7 +137,7 @@ static void refuse_plain(ration_engine *engine, ration_reason reason, const rn_l
     const rn_finding finding = {
         .reason = reason,
         .retry_at = {RATION_NEVER_US},
-        .facts = {.charge = RATION_UNSET, RATION_UNSET, RATION_UNSET, RATION_UNSET},
+        .facts = RN_NO_FACTS,
     };
 
     rn_decision_refuse(engine, &finding, out);

@@ -45,8 +45,8 @@ void world_fini(world *w);
 /**
  * "NAME [account=acc] [cost=N] [hold=MS] [wait=MS] [ttl=MS] [tenant=T] [priority=P] [retry=1] [auth=1] [path=P]
  * [class=C]
- * [health=1] [method=M] [VAR=V ...]". Answers "granted", "queued", or "REASON limit key retryMs[~]" ("-" for what is absent),
- * "error N".
+ * [health=1] [method=M] [VAR=V ...]". Answers "granted", "queued", or "REASON limit key retryMs[~]" ("-" for what is
+ * absent), "error N".
  */
 const char *world_ask(world *w, int64_t at_us, const char *request);
 /** "released" or "unknown". `cost` in micro-units or RATION_UNSET. */
