@@ -4,6 +4,7 @@
 
 /* Everything that libration offers. */
 
+#include <ration/adaptive.h>
 #include <ration/breaker.h>
 #include <ration/ceiling.h>
 #include <ration/engine.h>
