@@ -244,8 +244,6 @@ void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask 
     tenant->own += hold->own;
     tenant->held += hold->charge;
     ceiling->held += hold->charge;
-    tenant->asked_at = now;
-    tenant->used_at = now;
     tenant->granted++;
     tenant->granted_cost = rn_add(tenant->granted_cost, ask->cost);
     rn_want_served(ceiling, tenant, now, left);
@@ -367,7 +365,7 @@ int rn_ceiling_reweight(rn_ceiling *ceiling, ration_time now, const rn_ceiling_s
 bool rn_ceiling_is_fresh(rn_ceiling *ceiling, ration_time now)
 {
     rn_pool_advance(ceiling, now);
-    return ceiling->held == 0 && ceiling->idle_count == ceiling->count && ceiling->lapses.size == 0;
+    return ceiling->idle_count == ceiling->count && ceiling->lapses.size == 0;
 }
 
 void rn_ceiling_facts(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, ration_facts *out)

@@ -31,8 +31,8 @@ typedef struct rn_tenant {
     rn_tree leases; /* in order of ends */
     rn_tree loans;  /* slices of its guarantee, in order of ends */
 
-    ration_time asked_at;   /* the last attempt or release */
-    ration_time used_at;    /* the last grant or release */
+    ration_time asked_at;   /* the last refusal, waiter or release: while it holds leases nobody looks */
+    ration_time used_at;    /* the last release, likewise */
     ration_time cool_until; /* it lends nothing before */
     int64_t waiting;
     int64_t shorts;    /* of those, short of this ceiling */

@@ -69,7 +69,6 @@ void rn_want_served(rn_ceiling *ceiling, rn_tenant *tenant, ration_time now, int
     tenant->reclaiming = false;
     tenant->wanting = tenant->shorts > 0;
     tenant->want = left;
-    tenant->counted_at = now;
 }
 
 /* Something was asked for. */
@@ -132,13 +131,11 @@ void rn_ceiling_short(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
     rn_pool_advance(ceiling, now);
     want_more(ceiling, tenant, now, ask->charge);
     tenant->shorts++;
-    rn_pool_renew(ceiling, tenant);
 }
 
 void rn_ceiling_found(rn_ceiling *ceiling, ration_time now, uint32_t tenant, ration_reason reason)
 {
     rn_pool_advance(ceiling, now);
-    rn_want_settle(ceiling, tenant_of(ceiling, tenant), now);
     reclaim_begin(tenant_of(ceiling, tenant), now, reason);
 }
 
@@ -159,7 +156,6 @@ void rn_ceiling_leave(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
     }
     if (!granted)
         attempt(ceiling, tenant, now);
-    rn_pool_rest(ceiling, tenant);
     rn_pool_renew(ceiling, tenant);
 }
 

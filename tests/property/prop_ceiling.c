@@ -495,13 +495,23 @@ static void pass(pair *p)
     model_tick(&p->m, p->m.now + (choose(p->c, 7) == 7 ? choose_from(p->c, 1, 40) : choose_from(p->c, 1, 4)));
 }
 
+/* Everybody may lend, nobody wants anything. */
 static bool is_at_rest(const pair *p)
 {
     for (uint32_t i = 0; i < p->m.rule->tenant_count; i++) {
-        if (!model_is_idle(&p->m, i, p->m.now) || p->m.now < p->m.tenants[i].cool_until)
+        if (!model_may_lend(&p->m, i, p->m.now) || p->m.tenants[i].wanting)
             return false;
     }
     return true;
+}
+
+static bool some_wait(const pair *p)
+{
+    for (size_t i = 0; i < WAITERS; i++) {
+        if (p->waiters[i].live)
+            return true;
+    }
+    return false;
 }
 
 static void step(pair *p, uint64_t action)
@@ -515,8 +525,7 @@ static void step(pair *p, uint64_t action)
     pool_is(p);
     if (choose(p->c, 1) == 1)
         reports_are(p);
-    HOLDS(p->c, !rn_ceiling_is_fresh(p->real, now_of(p)) || is_at_rest(p) || p->m.rule->freeze_wanted);
-    HOLDS(p->c, rn_ceiling_is_fresh(p->real, now_of(p)) || !is_at_rest(p) || p->m.rule->freeze_wanted);
+    HOLDS(p->c, rn_ceiling_is_fresh(p->real, now_of(p)) == is_at_rest(p) || some_wait(p));
 }
 
 static void like_the_model(choices *c, void *context)

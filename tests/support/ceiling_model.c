@@ -138,7 +138,7 @@ static bool wants_at(const model *m, uint32_t tenant, int64_t at)
     return t->wanting && (t->shorts > 0 || at - t->refused_at < m->rule->idle_after_us);
 }
 
-static bool may_lend(const model *m, uint32_t tenant, int64_t at)
+bool model_may_lend(const model *m, uint32_t tenant, int64_t at)
 {
     const model_tenant *const t = &m->tenants[tenant];
 
@@ -161,7 +161,7 @@ static int64_t cap_of(const model *m, uint32_t tenant, int64_t at)
 
 static int64_t available_of(const model *m, uint32_t tenant, int64_t at)
 {
-    return may_lend(m, tenant, at) ? most(0, cap_of(m, tenant, at) - model_lent(m, tenant)) : 0;
+    return model_may_lend(m, tenant, at) ? most(0, cap_of(m, tenant, at) - model_lent(m, tenant)) : 0;
 }
 
 int64_t model_pool(const model *m, uint32_t but, int64_t at)
@@ -258,7 +258,7 @@ static bool helps(const model *m, const model_lease *lease, uint32_t tenant, boo
     if (lease->from[tenant] > 0 || (borrows && lease->tenant == tenant))
         return true;
     for (uint32_t i = 0; i < count_of(m); i++) {
-        if (borrows && lease->from[i] > 0 && may_lend(m, i, m->now))
+        if (borrows && lease->from[i] > 0 && model_may_lend(m, i, m->now))
             return true;
     }
     return false;
@@ -270,7 +270,7 @@ static int64_t reach(const model *m, const model *after, uint32_t who, bool borr
     int64_t sum = m->tenants[who].guarantee - model_own(borrows ? after : m, who) - model_lent(after, who);
 
     for (uint32_t i = 0; i < count_of(m) && borrows; i++) {
-        if (i != who && may_lend(m, i, m->now))
+        if (i != who && model_may_lend(m, i, m->now))
             sum += most(0, cap_of(m, i, m->now) - model_lent(after, i));
     }
     return sum;

@@ -54,6 +54,7 @@ int64_t model_lent(const model *m, uint32_t tenant);
 int64_t model_held(const model *m, uint32_t tenant);
 int64_t model_held_by_all(const model *m);
 bool model_is_idle(const model *m, uint32_t tenant, int64_t at);
+bool model_may_lend(const model *m, uint32_t tenant, int64_t at);
 /* What all others than `but` could lend at `at`, if nothing happened until then. */
 int64_t model_pool(const model *m, uint32_t but, int64_t at);
 
