@@ -116,7 +116,7 @@ void rn_pool_rest(rn_ceiling *ceiling, rn_tenant *tenant)
 {
     const ration_time at = idle_from(ceiling, tenant);
 
-    if (tenant->idle || rn_heap_contains(&tenant->in_quiet) || !rn_time_known(at))
+    if (rn_heap_contains(&tenant->in_quiet) || !rn_time_known(at))
         return;
     tenant->quiet_at = at;
     (void)rn_heap_push(&ceiling->quiet, &tenant->in_quiet);
