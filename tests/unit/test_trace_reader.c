@@ -72,6 +72,18 @@ static void acquire_takes_all_its_members(void **state)
     CHECK_EQ(line.request.auth, RATION_AUTH_NO);
 }
 
+static void check_takes_what_acquire_takes(void **state)
+{
+    (void)state;
+    read_good("{\"at\":0,\"op\":\"check\",\"id\":\"a\",\"mode\":\"enforcer\",\"health\":true,\"cost\":2}");
+    CHECK_EQ(line.op, RN_TRACE_CHECK);
+    CHECK_EQ(line.check, RATION_CHECK_ENFORCER);
+    CHECK(line.request.health);
+    CHECK_EQ(line.request.cost, 2000000);
+    read_good("{\"at\":0,\"op\":\"check\",\"id\":\"a\"}");
+    CHECK_EQ(line.check, RATION_CHECK_ACQUIRE);
+}
+
 static void acquire_leaves_out_what_is_not_given(void **state)
 {
     (void)state;
@@ -331,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(acquire_takes_all_its_members, fresh, done),
+        cmocka_unit_test_setup_teardown(check_takes_what_acquire_takes, fresh, done),
         cmocka_unit_test_setup_teardown(acquire_leaves_out_what_is_not_given, fresh, done),
         cmocka_unit_test_setup_teardown(observe_takes_headers_and_lists_of_them, fresh, done),
         cmocka_unit_test_setup_teardown(the_other_operations, fresh, done),
