@@ -298,6 +298,18 @@ static void test_forged(void **state)
     rn_breaker_leave(&w.breaker, &no_probe);
     CHECK_EQ(w.breaker.permits, 0);
     CHECK_EQ(rn_breaker_result(&w.breaker, ration_time_of(S), &out, true), RN_BREAKER_CLOSED);
+
+    const rn_breaker_pass call = rn_breaker_enter(&w.breaker, ration_time_of(S));
+
+    CHECK_EQ(rn_breaker_result(&w.breaker, ration_time_of(S), &call, false), RN_BREAKER_OPENED);
+
+    const rn_breaker_pass while_open = {w.breaker.generation, true};
+
+    CHECK_EQ(rn_breaker_result(&w.breaker, ration_time_of(S), &while_open, true), RN_BREAKER_SAME);
+    CHECK_EQ(rn_breaker_result(&w.breaker, ration_time_of(S), &while_open, false), RN_BREAKER_SAME);
+    rn_breaker_leave(&w.breaker, &while_open);
+    CHECK_EQ(w.breaker.permits, 0);
+    CHECK_EQ(rn_breaker_next(&w.breaker).us, 2 * S);
     rn_breaker_fini(&w.breaker);
 }
 
