@@ -3,8 +3,8 @@
  * A closed loop of callers against a hidden ceiling.
  *
  * The engine decides, as it does in the gateway: an answer is observed with its status and Retry-After, which is what
- * limits learn from, then its lease is released, and only then does its caller ask again. So a 429 pauses what the rules say that it pauses, and moves
- * an adaptive limit, without anything of either in here.
+ * limits learn from, then its lease is released, and only then does its caller ask again. So a 429 pauses what the
+ * rules say that it pauses, and moves an adaptive limit, without anything of either in here.
  *
  * A call reaches the provider at the instant of its grant. With as many in flight as the ceiling it is refused and
  * holds its lease for as long as that takes; otherwise it is worked on for its latency. Between two calls a caller
