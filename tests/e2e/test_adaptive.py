@@ -92,4 +92,7 @@ def test_what_it_stands_at_is_seen(tmp_path, gateway):
         watcher.join()
         gw.until_idle()
         assert min(stood) >= 1 and max(stood) >= 3
+        metrics = gw.metrics()
+        name = 'ration_adaptive_limit{provider="p",limit="learned",key="a"}'
+        assert metrics[name] == limit_row(gw)["current"]
         assert provider.counts()["rateLimited"] > 0

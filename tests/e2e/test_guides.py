@@ -30,6 +30,11 @@ PROMISES = {
         '"event"': '"id":"a1","waitedMs":90',
         '"op":"stats"': '"deficitUnitMs":4500',
     },
+    "adaptive": {
+        "xargs": r"1\d\d 200\n +\d+ 429\n",
+        "ration_adaptive_limit": r'limit="at-once",key="my-shop"} \d+',
+        "usedCallMs": '"usedCallMs": [1-9]',
+    },
     "record-and-replay": {
         "for i in": "200\n200\n429\n429",
         '"refused"': '"reason":"rate_limited"',
