@@ -210,12 +210,15 @@ void rn_ceiling_check(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
     }
 }
 
-int64_t rn_ceiling_need(const rn_ceiling *ceiling, const rn_ceiling_ask *ask)
+int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask)
 {
-    const int64_t free = rn_tenant_free(&ceiling->tenants[ask->tenant]);
+    rn_tenant *const tenant = &ceiling->tenants[ask->tenant];
+    const int64_t free = rn_tenant_free(tenant);
 
-    if (is_full(ceiling, ask->charge))
+    if (is_full(ceiling, ask->charge)) {
+        stall(ceiling, tenant, ask->charge);
         return RATION_FOREVER_US;
+    }
     if (ask->charge <= free)
         return 0;
     return may_borrow(ceiling, ask) ? ask->charge - free : RATION_FOREVER_US;

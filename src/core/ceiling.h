@@ -117,8 +117,8 @@ uint32_t rn_ceiling_touched(rn_ceiling *ceiling);
 /* What idle lenders can give at `now`, all together. */
 int64_t rn_ceiling_pool(rn_ceiling *ceiling, ration_time now);
 /* What the request would have to borrow; 0: nothing; RATION_FOREVER_US: it cannot borrow (its hold is too long), or it
- * waits for what is over the ceiling to drain. */
-int64_t rn_ceiling_need(const rn_ceiling *ceiling, const rn_ceiling_ask *ask);
+ * waits for what is over the ceiling to drain, and is told of that by `touched`. */
+int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask);
 /* The earliest instant after `now` at which the pool may grow by time alone. */
 ration_time rn_ceiling_pool_change(rn_ceiling *ceiling, ration_time now);
 

@@ -373,6 +373,21 @@ static void a_shadow_share_lends_to_who_waited(void **state)
     world_fini(&w);
 }
 
+/* Room under the ceiling comes in two steps of one call, the first too small for who waits. */
+static void room_that_comes_bit_by_bit_is_noticed(void **state)
+{
+    (void)state;
+    world_init(&w, of_two, 2);
+    CHECK_STR(ask(0, "a1 tenant=a cost=40"), "granted");
+    CHECK_STR(ask(0, "b1 tenant=b cost=50"), "granted");
+    CHECK_STR(ask(0, "no tenant=b cost=15 hold=50"), "nothing_to_borrow tokens acc -");
+    CHECK_STR(ask(0, "b2 tenant=b cost=20 hold=50 wait=9000"), "queued");
+    CHECK_STR(world_release(&w, MS(10), "a1", RATION_OUTCOME_SUCCESS, 35 * UNIT), "released");
+    world_advance(&w, MS(210));
+    CHECK_STR(world_events(&w), "granted b2 210;");
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +406,7 @@ int main(void)
         cmocka_unit_test(who_has_left_is_no_borrower),
         cmocka_unit_test(quiet_after_asking_wakes_a_borrower),
         cmocka_unit_test(a_shadow_share_lends_to_who_waited),
+        cmocka_unit_test(room_that_comes_bit_by_bit_is_noticed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
