@@ -182,13 +182,17 @@ static void counter_look(ration_engine *engine, rn_counter *counter)
     }
 }
 
-/* Its wake is to be set anew before the call ends. */
+/* Its wake is to be set anew before the call ends; before that it may grow. */
 static void counter_dirty(ration_engine *engine, rn_counter *counter)
 {
-    if (counter->dirty)
-        return;
-    counter->dirty = true;
-    TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
+    if (!counter->dirty) {
+        counter->dirty = true;
+        TAILQ_INSERT_TAIL(&engine->dirty, counter, in_dirty);
+    }
+    if (counter->limit->kind->demand != NULL && !counter->growing) {
+        counter->growing = true;
+        TAILQ_INSERT_TAIL(&engine->growing, counter, in_growing);
+    }
 }
 
 void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
@@ -199,10 +203,6 @@ void rn_mark(ration_engine *engine, rn_counter *counter, bool shrunk)
     if (shrunk && !counter->shrunk) {
         counter->shrunk = true;
         TAILQ_INSERT_TAIL(&engine->shrunk, counter, in_shrunk);
-    }
-    if (counter->limit->kind->demand != NULL && !counter->growing) {
-        counter->growing = true;
-        TAILQ_INSERT_TAIL(&engine->growing, counter, in_growing);
     }
     counter_look(engine, counter);
 }
@@ -239,7 +239,8 @@ static ration_reason reason_at(const ration_engine *engine, const rn_place *plac
     return verdict.fit == RN_FIT_NOW ? RATION_REASON_NONE : verdict.reason;
 }
 
-/* Somebody asks, so less is lent: nobody can go by that, but time will bring back later what it took. */
+/* Somebody asks, so less is lent: nobody can go by that, but who finds a cap full may make it grow, and time will bring
+ * back later what it took. */
 static void lenders_awake(ration_engine *engine, rn_counter *counter)
 {
     if (counter->watcher_count == 0)
@@ -726,9 +727,10 @@ void rn_pump(ration_engine *engine)
 
         rn_lease *lease = lease_of_look(rn_heap_pop(&engine->look));
 
-        if (lease == NULL)
+        if (lease == NULL && TAILQ_EMPTY(&engine->growing))
             break;
-
+        if (lease == NULL)
+            continue;
         look_at(engine, lease);
         if (lease->route->has_lanes)
             chase_passed(engine, lease);

@@ -250,6 +250,30 @@ static void a_share_follows(void **state)
     world_fini(&w);
 }
 
+/* A class asks, and lends no more to one that waits: that finds its cap full at this moment, and the limit grows. */
+static void asking_that_fills_a_cap_is_demand(void **state)
+{
+    static const ration_class_rule classes[] = {{"fast", {1, 2}}};
+    static const ration_limit_rule limits[] = {
+        ADAPTIVE(.initial_limit = 1, .classes = classes, .class_count = 1, .lend_horizon_us = MS(100),
+                 .lend_idle_us = MS(200)),
+        SLOTS("slots", by_x, 1),
+    };
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "f class=fast account=bcc x=1"), "granted"); /* another limit, the same slot */
+    CHECK_STR(ask(0, "f0 class=fast"), "granted");
+    CHECK_STR(done(0, "f0"), "released");
+    CHECK_STR(ask(0, "w hold=100 x=1 wait=20000"), "queued"); /* short of both */
+    world_advance(&w, MS(200));                               /* the reserve is lent to it */
+    world_advance(&w, MS(6000));
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(ask(7000, "no class=fast x=1"), "concurrency_full slots x=1 -");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    world_fini(&w);
+}
+
 /* Its ceiling would grow with the limit that it follows: a check says so, and nothing has moved. */
 static void a_check_foresees_a_follower(void **state)
 {
@@ -303,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_pause_until_the_providers_time),
         cmocka_unit_test(a_share_follows),
         cmocka_unit_test(a_check_foresees_a_follower),
+        cmocka_unit_test(asking_that_fills_a_cap_is_demand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
