@@ -29,7 +29,9 @@ typedef struct reading {
     rn_json_value values[RN_TRACE_MEMBERS_MAX];
     ration_text texts[RN_TRACE_MEMBERS_MAX]; /* the names, unescaped */
     size_t count;
-    size_t at; /* where the value of `at` is */
+    size_t at;          /* where the value of `at` is */
+    ration_text member; /* that is being read, as written */
+    bool body;          /* of a call of the API, not a line */
     rn_trace_line *out;
     rn_trace_fault *fault;
     int err;
@@ -86,6 +88,7 @@ static void fault_set(rn_trace_fault *fault, size_t number, size_t column, const
 {
     fault->line = number;
     fault->column = column;
+    fault->member[0] = '\0';
     (void)vsnprintf(fault->text, sizeof fault->text, format, args);
 }
 
@@ -98,25 +101,6 @@ void rn_trace_fault_set(rn_trace_fault *fault, size_t number, ration_text line, 
     va_end(args);
 }
 
-/* Always false, so that a reader can return it. */
-static bool fail(reading *g, size_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static bool fail(reading *g, size_t at, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    fault_set(g->fault, g->reader->number, characters(rn_text_slice(g->line, 0, at)) + 1, format, args);
-    va_end(args);
-    g->err = RATION_ERR_SYNTAX;
-    return false;
-}
-
-static bool no_memory(reading *g)
-{
-    g->err = RATION_ERR_NOMEM;
-    return false;
-}
-
 /* How much of a text of a stranger is shown: at most 40 bytes, cut between characters. For "%.*s". */
 static int shown(ration_text text)
 {
@@ -125,6 +109,28 @@ static int shown(ration_text text)
     while (size > 0 && size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
         size--;
     return (int)size;
+}
+
+/* Always false, so that a reader can return it. */
+static bool fail(reading *g, size_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool fail(reading *g, size_t at, const char *format, ...)
+{
+    rn_builder member;
+    va_list args;
+
+    va_start(args, format);
+    fault_set(g->fault, g->reader->number, characters(rn_text_slice(g->line, 0, at)) + 1, format, args);
+    va_end(args);
+    rn_builder_init(&member, g->fault->member, sizeof g->fault->member);
+    rn_builder_text(&member, rn_text_slice(g->member, 0, (size_t)shown(g->member)));
+    g->err = RATION_ERR_SYNTAX;
+    return false;
+}
+
+static bool no_memory(reading *g)
+{
+    g->err = RATION_ERR_NOMEM;
+    return false;
 }
 
 static bool want(reading *g, const rn_json_value *value, rn_json_type type)
@@ -256,17 +262,21 @@ static bool take_auth(reading *g, const rn_json_value *value, void *into)
 static bool take_word(reading *g, const rn_json_value *value, const char *const *words, size_t count, size_t *into)
 {
     ration_text word;
+    char list[80];
+    rn_builder b;
 
     if (!take_text(g, value, &word))
         return false;
+    rn_builder_init(&b, list, sizeof list);
     for (size_t i = 0; i < count; i++) {
         if (rn_text_is(word, words[i])) {
             *into = i;
             return true;
         }
+        rn_builder_str(&b, i > 0 ? ", " : "");
+        rn_builder_str(&b, words[i]);
     }
-    return fail(g, value->at, "\"%.*s\" is none of %s, %s, %s, %s", shown(value->raw), value->raw.data, words[0],
-                words[1], words[2], words[3]);
+    return fail(g, value->at, "\"%.*s\" is none of %s", shown(value->raw), value->raw.data, list);
 }
 
 static bool take_priority(reading *g, const rn_json_value *value, void *into)
@@ -423,6 +433,13 @@ static bool take_records(reading *g, const rn_json_value *value, void *into)
     return fail(g, fault.at, "\"%.*s\" %s", shown(fault.name), fault.name.data, fault.why);
 }
 
+/* Where a member may stand. The API has its own word for some, and no use for others. */
+typedef enum dialect {
+    ANYWHERE = 0,
+    IN_LINES,
+    IN_BODIES,
+} dialect;
+
 /* A member, the operations that it belongs to, those that need it, what reads it, and where it goes. */
 typedef struct member {
     const char *name;
@@ -430,43 +447,49 @@ typedef struct member {
     unsigned needed;
     bool (*take)(reading *g, const rn_json_value *value, void *into);
     size_t offset;
+    dialect dialect;
 } member;
 
 #define INTO(field) offsetof(rn_trace_line, field)
 
 static const member members[] = {
-    {"op", TIMED | CONFIG, 0, NULL, 0},
-    {"startedAt", CONFIG, 0, take_started, INTO(started_at)},
-    {"at", TIMED, TIMED, take_at, INTO(at)},
-    {"id", NAMED, NAMED, take_id, INTO(id)},
-    {"provider", ASKS, 0, take_text, INTO(request.provider)},
-    {"account", ASKS, 0, take_text, INTO(request.account)},
-    {"target", ASKS, 0, take_text, INTO(request.target)},
-    {"credential", ASKS, 0, take_text, INTO(request.credential)},
-    {"tenant", ASKS, 0, take_text, INTO(request.tenant)},
-    {"class", ASKS, 0, take_text, INTO(request.class_name)},
-    {"cost", ASKS, 0, take_units, INTO(request.cost)},
-    {"hold", ASKS, 0, take_hold, INTO(request.hold_us)},
-    {"wait", ASKS, 0, take_span, INTO(request.wait_us)},
-    {"ttl", ASKS, 0, take_ttl, INTO(request.ttl_us)},
-    {"priority", ASKS, 0, take_priority, INTO(request.priority)},
-    {"method", ASKS, 0, take_text, INTO(request.method)},
-    {"path", ASKS, 0, take_text, INTO(request.path)},
-    {"endpoint", ASKS, 0, take_text, INTO(request.endpoint)},
-    {"vars", ASKS, 0, take_vars, INTO(request)},
-    {"retry", ASKS, 0, take_flag, INTO(request.retry)},
-    {"auth", ASKS, 0, take_auth, INTO(request.auth)},
-    {"health", ASKS, 0, take_flag, INTO(request.health)},
-    {"mode", CHECK, 0, take_mode, INTO(check)},
-    {"status", OBSERVE, 0, take_status, INTO(response.status)},
-    {"headers", OBSERVE, 0, take_headers, INTO(response)},
-    {"body", OBSERVE, 0, take_text, INTO(response.body)},
-    {"outcome", RELEASE, 0, take_outcome, INTO(completion.outcome)},
-    {"cost", RELEASE, 0, take_units, INTO(completion.cost)},
-    {"account", HEALTH, HEALTH, take_text, INTO(account)},
-    {"ok", HEALTH, HEALTH, take_flag, INTO(ok)},
-    {"unclean", STATE, 0, take_flag, INTO(state.unclean)},
-    {"records", STATE, STATE, take_records, INTO(state)},
+    {"op", TIMED | CONFIG, 0, NULL, 0, IN_LINES},
+    {"startedAt", CONFIG, 0, take_started, INTO(started_at), IN_LINES},
+    {"at", TIMED, TIMED, take_at, INTO(at), IN_LINES},
+    {"id", NAMED, NAMED, take_id, INTO(id), IN_LINES},
+    {"lease", OBSERVE | RELEASE | RENEW, OBSERVE | RELEASE | RENEW, take_id, INTO(id), IN_BODIES},
+    {"provider", ASKS, 0, take_text, INTO(request.provider), ANYWHERE},
+    {"account", ASKS, 0, take_text, INTO(request.account), ANYWHERE},
+    {"target", ASKS, 0, take_text, INTO(request.target), ANYWHERE},
+    {"credential", ASKS, 0, take_text, INTO(request.credential), ANYWHERE},
+    {"tenant", ASKS, 0, take_text, INTO(request.tenant), ANYWHERE},
+    {"class", ASKS, 0, take_text, INTO(request.class_name), ANYWHERE},
+    {"cost", ASKS, 0, take_units, INTO(request.cost), ANYWHERE},
+    {"hold", ASKS, 0, take_hold, INTO(request.hold_us), ANYWHERE},
+    {"wait", ASKS, 0, take_span, INTO(request.wait_us), IN_LINES},
+    {"timeout", ASKS, 0, take_span, INTO(request.wait_us), IN_BODIES},
+    {"ttl", ASKS, 0, take_ttl, INTO(request.ttl_us), ANYWHERE},
+    {"priority", ASKS, 0, take_priority, INTO(request.priority), ANYWHERE},
+    {"method", ASKS, 0, take_text, INTO(request.method), ANYWHERE},
+    {"path", ASKS, 0, take_text, INTO(request.path), ANYWHERE},
+    {"endpoint", ASKS, 0, take_text, INTO(request.endpoint), ANYWHERE},
+    {"vars", ASKS, 0, take_vars, INTO(request), ANYWHERE},
+    {"retry", ASKS, 0, take_flag, INTO(request.retry), ANYWHERE},
+    {"auth", ASKS, 0, take_auth, INTO(request.auth), ANYWHERE},
+    {"health", ASKS, 0, take_flag, INTO(request.health), IN_LINES},
+    {"mode", CHECK, 0, take_mode, INTO(check), ANYWHERE},
+    {"status", OBSERVE, 0, take_status, INTO(response.status), ANYWHERE},
+    {"headers", OBSERVE, 0, take_headers, INTO(response), ANYWHERE},
+    {"body", OBSERVE, 0, take_text, INTO(response.body), ANYWHERE},
+    {"status", RELEASE, 0, take_status, INTO(response.status), IN_BODIES},
+    {"headers", RELEASE, 0, take_headers, INTO(response), IN_BODIES},
+    {"body", RELEASE, 0, take_text, INTO(response.body), IN_BODIES},
+    {"outcome", RELEASE, 0, take_outcome, INTO(completion.outcome), ANYWHERE},
+    {"cost", RELEASE, 0, take_units, INTO(completion.cost), ANYWHERE},
+    {"account", HEALTH, HEALTH, take_text, INTO(account), IN_LINES},
+    {"ok", HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
+    {"unclean", STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
+    {"records", STATE, STATE, take_records, INTO(state), IN_LINES},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -478,19 +501,21 @@ static bool reading_scan(reading *g)
     rn_json_value value;
 
     if (!rn_json_enter(json, RN_JSON_OBJECT))
-        return fail(g, json->fault_at, "a line of a trace is one JSON object");
+        return fail(g, json->fault_at, "%s is one JSON object", g->body ? "the body" : "a line of a trace");
     while (rn_json_member(json, &name, &value)) {
         if (g->count == RN_TRACE_MEMBERS_MAX)
             return fail(g, name.at, "more than %d members", RN_TRACE_MEMBERS_MAX);
         if (!take_text(g, &name, &g->texts[g->count]))
             return false;
         for (size_t i = 0; i < g->count; i++) {
+            g->member = name.raw;
             if (rn_text_eq(g->texts[i], g->texts[g->count]))
                 return fail(g, name.at, "\"%.*s\" occurs twice", shown(name.raw), name.raw.data);
         }
         g->names[g->count] = name;
         g->values[g->count++] = value;
     }
+    g->member = (ration_text){NULL, 0};
     if (!rn_json_end(json))
         return fail(g, json->fault_at, "%s", json->fault);
     return true;
@@ -540,6 +565,12 @@ static bool reading_op(reading *g)
     return fail(g, value->at, "no op \"%.*s\"", shown(value->raw), value->raw.data);
 }
 
+/* Does the row say anything about what is being read? */
+static bool row_counts(const reading *g, const member *row)
+{
+    return (row->ops & 1u << g->out->op) != 0 && row->dialect != (g->body ? IN_LINES : IN_BODIES);
+}
+
 static bool member_unknown(reading *g, size_t index)
 {
     const rn_json_value *const name = &g->names[index];
@@ -547,7 +578,7 @@ static bool member_unknown(reading *g, size_t index)
     size_t count = 0;
 
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if ((members[i].ops & 1u << g->out->op) != 0)
+        if (row_counts(g, &members[i]))
             known[count++] = members[i].name;
     }
 
@@ -562,10 +593,9 @@ static bool member_unknown(reading *g, size_t index)
 
 static bool reading_member(reading *g, size_t index)
 {
-    const unsigned op = 1u << g->out->op;
-
+    g->member = g->names[index].raw;
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if ((members[i].ops & op) != 0 && rn_text_is(g->texts[index], members[i].name))
+        if (row_counts(g, &members[i]) && rn_text_is(g->texts[index], members[i].name))
             return members[i].take == NULL || members[i].take(g, &g->values[index], (char *)g->out + members[i].offset);
     }
     /* The config's own members are the config loader's to judge. */
@@ -581,9 +611,13 @@ static bool reading_members(reading *g)
             return false;
     }
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if ((members[i].needed & op) != 0 && reading_find(g, members[i].name) == NULL)
+        if ((members[i].needed & op) == 0 || !row_counts(g, &members[i]))
+            continue;
+        g->member = ration_text_of(members[i].name);
+        if (reading_find(g, members[i].name) == NULL)
             return fail(g, 0, "%s without \"%s\"", op_names[g->out->op], members[i].name);
     }
+    g->member = (ration_text){NULL, 0};
     return true;
 }
 
@@ -638,25 +672,43 @@ void rn_trace_reader_fini(rn_trace_reader *reader)
     rn_arena_fini(&reader->arena);
 }
 
-int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out, rn_trace_fault *fault)
+/* What the last line left is gone, and nothing is known of this one. */
+static void reading_begin(reading *g)
 {
-    reading g = {.reader = reader, .line = line, .out = out, .fault = fault};
+    rn_trace_reader *const reader = g->reader;
 
     rn_arena_fini(&reader->arena);
     rn_arena_init(&reader->arena, reader->arena.mem);
     reader->number++;
-    *out = (rn_trace_line){
+    *g->out = (rn_trace_line){
         .number = reader->number,
-        .text = line,
+        .text = g->line,
         .request = RATION_REQUEST_INIT,
         .completion = RATION_COMPLETION_INIT,
     };
+    rn_json_init(&g->json, g->line);
+}
+
+int rn_trace_read_body(rn_trace_reader *reader, rn_trace_op op, ration_text body, rn_trace_line *out,
+                       rn_trace_fault *fault)
+{
+    reading g = {.reader = reader, .line = body, .out = out, .fault = fault, .body = true};
+
+    reading_begin(&g);
+    out->op = op;
+    return reading_scan(&g) && reading_members(&g) ? RATION_OK : g.err;
+}
+
+int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out, rn_trace_fault *fault)
+{
+    reading g = {.reader = reader, .line = line, .out = out, .fault = fault};
+
+    reading_begin(&g);
     if (is_blank(line))
         return RATION_OK;
     if (line.size > RN_TRACE_LINE_MAX) {
         rn_trace_fault_set(fault, reader->number, line, 0, "a line of more than %zu bytes", RN_TRACE_LINE_MAX);
         return RATION_ERR_SYNTAX;
     }
-    rn_json_init(&g.json, line);
     return reading_line(&g) ? RATION_OK : g.err;
 }

@@ -11,7 +11,8 @@
 #include "base/arena.h"
 
 /*
- * Lines of a trace to typed operations (specification, chapter 9). Strict: an unknown or missing member, one that
+ * Lines of a trace to typed operations (specification, chapter 9), and bodies of the decision API, which have the same
+ * members. Strict: an unknown or missing member, one that
  * occurs twice, a wrong type, a number with more places than count, time that runs back are faults with line, column
  * and words.
  */
@@ -65,6 +66,7 @@ typedef struct rn_trace_fault {
     size_t line;
     size_t column; /* in characters, from 1 */
     char text[240];
+    char member[48]; /* the outermost one that is at fault, perhaps cut; "": none */
 } rn_trace_fault;
 
 typedef struct rn_trace_reader {
@@ -83,6 +85,15 @@ void rn_trace_reader_fini(rn_trace_reader *reader);
  * Errors     RATION_ERR_SYNTAX with `*fault` filled; RATION_ERR_NOMEM. `*out` is then not to be used.
  */
 int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out, rn_trace_fault *fault);
+
+/*
+ * The body of a call of the decision API: an object with the members that a line of `op` has, but for `op`, `at` and
+ * `health`; `lease` in the place of `id` where a lease is named, `timeout` in that of `wait`; a release may also have
+ * the members of an observation. `op` is one of acquire, check, release, observe, renew. Nothing is known of time, and
+ * nothing of lines read before is kept. Errors as rn_trace_read.
+ */
+int rn_trace_read_body(rn_trace_reader *reader, rn_trace_op op, ration_text body, rn_trace_line *out,
+                       rn_trace_fault *fault);
 
 /* A fault at a byte of a line. */
 void rn_trace_fault_set(rn_trace_fault *fault, size_t number, ration_text line, size_t at, const char *format, ...)
