@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control port: one table of pages, each a function from a snapshot to bytes.
+ * The control port: one table of pages, each a function from a snapshot to bytes; what is none of them may be the
+ * decision API's.
  *
  * Pages are small and whole, so there is no state beside the server's: a request is answered inside its own callback.
+ * A request that the API has taken is that inbound's user; a page has none.
  * Where `settings.token` is set it is asked for, but not by the probes: a supervisor that asks "are you well?" has no
  * secrets.
  */
@@ -12,9 +14,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "serve/refusal.h"
+#include "serve/api.h"
+#include "serve/reply.h"
 #include "serve/status.h"
 #include "serve/token.h"
+
+#define CONNECTIONS_MAX 10000 /* as many as may wait by default */
 
 struct rn_control {
     rn_loop *loop;
@@ -23,6 +28,7 @@ struct rn_control {
     const ration_config *config;
     const rn_recording *recording;
     rn_server *server;
+    rn_api *api;
     ration_time started_at;
 };
 
@@ -108,30 +114,7 @@ static const struct page *page_find(ration_text target)
     return NULL;
 }
 
-/* ---- answers */
-
-static void reply(rn_inbound *in, int status, const char *type, const rn_http_field *extra, const rn_output *body)
-{
-    const rn_http_field fields[] = {
-        {ration_text_of("Content-Type"), ration_text_of(type)},
-        {ration_text_of("Cache-Control"), ration_text_of("no-store")},
-        extra != NULL ? *extra : (rn_http_field){{NULL, 0}, {NULL, 0}},
-    };
-    const rn_response response = {.status = status, .fields = {fields, extra != NULL ? 3 : 2}};
-
-    if (body->err != RATION_OK || rn_inbound_respond(in, &response, (ration_text){body->data, body->size}) != RATION_OK)
-        rn_inbound_abort(in);
-}
-
-static void reply_problem(rn_inbound *in, const rn_problem *problem, const rn_http_field *extra)
-{
-    rn_output body;
-
-    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
-    rn_problem_write(&body, problem);
-    reply(in, problem->status, RN_PROBLEM_TYPE, extra, &body);
-    rn_output_fini(&body);
-}
+/* ---- requests */
 
 /* `Authorization: Bearer TOKEN`; the scheme in any case. */
 static bool authorized(const rn_control *control, const rn_http_head *head)
@@ -150,7 +133,7 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
     static const rn_problem unknown = {.status = 404,
                                        .name = "not_found",
                                        .title = "No such page",
-                                       .detail = {"the control port has /healthz /readyz /metrics /v1/status", 57},
+                                       .detail = {"the control port has /healthz /readyz /metrics and /v1/", 55},
                                        .waited_us = RATION_UNSET};
     static const rn_problem method = {.status = 405,
                                       .name = "method_not_allowed",
@@ -168,33 +151,54 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
     rn_control *control = user;
     rn_output body;
 
+    rn_inbound_set_user(in, NULL);
     if ((page == NULL || !page->open) && !authorized(control, head)) {
-        reply_problem(in, &closed, &challenge);
+        rn_reply_problem(in, &closed, &challenge);
     } else if (page == NULL) {
-        reply_problem(in, &unknown, NULL);
+        if (!rn_api_request(control->api, in, head))
+            rn_reply_problem(in, &unknown, NULL);
     } else if (!rn_text_is(head->method, "GET") && !rn_text_is(head->method, "HEAD")) {
-        reply_problem(in, &method, &allow);
+        rn_reply_problem(in, &method, &allow);
     } else {
         rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
         const int status = page->write(control, &body);
-        reply(in, status, page->type, NULL, &body);
+        rn_reply(in, status, page->type, NULL, &body);
         rn_output_fini(&body);
     }
+}
+
+static void on_body(void *user, rn_inbound *in, ration_text bytes)
+{
+    (void)user;
+    if (rn_inbound_user(in) != NULL)
+        rn_api_body(in, bytes);
+}
+
+static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
+{
+    (void)user;
+    (void)trailers;
+    if (rn_inbound_user(in) != NULL)
+        rn_api_end(in);
 }
 
 static void on_gone(void *user, rn_inbound *in, rn_gone why)
 {
     (void)user;
-    (void)in;
     (void)why;
+    if (rn_inbound_user(in) != NULL)
+        rn_api_gone(in);
 }
 
 int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_error *error)
 {
-    static const rn_server_handlers handlers = {.on_request = on_request, .on_gone = on_gone};
+    static const rn_server_handlers handlers = {
+        .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_gone = on_gone};
     const rn_address *address = &rn_config_settings(options->config)->control;
     const rn_server_options server = {
-        .host = address->host, .port = address->port, .path = address->path, .max_connections = 1024};
+        .host = address->host, .port = address->port, .path = address->path, .max_connections = CONNECTIONS_MAX};
+    const rn_api_options api = {
+        .loop = options->loop, .decider = options->decider, .gateway = options->gateway, .config = options->config};
     rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);
 
     if (control == NULL)
@@ -205,7 +209,9 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->config = options->config;
     control->recording = options->recording;
     control->started_at = rn_loop_now(options->loop);
-    const int err = rn_server_new(options->loop, &server, &handlers, control, &control->server, error);
+    int err = rn_api_new(&api, &control->api);
+    if (err == RATION_OK)
+        err = rn_server_new(options->loop, &server, &handlers, control, &control->server, error);
     if (err != RATION_OK) {
         rn_control_free(control);
         return err;
@@ -219,10 +225,16 @@ uint16_t rn_control_port(const rn_control *control)
     return rn_server_port(control->server);
 }
 
+void rn_control_drain(rn_control *control)
+{
+    rn_api_drain(control->api);
+}
+
 void rn_control_free(rn_control *control)
 {
     if (control == NULL)
         return;
     rn_server_free(control->server);
+    rn_api_free(control->api);
     rn_mem_free(rn_mem_default(), control);
 }

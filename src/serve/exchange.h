@@ -13,12 +13,6 @@
 
 /* One call's life. Private to gateway.c, exchange.c, upstream.c, check.c. */
 
-/* Who asks the decider: the first member of whatever a request's `user` points to. */
-typedef struct rn_party {
-    /* What the waiter, or the lease, gets to hear. */
-    void (*event)(struct rn_party *party, const ration_event *event);
-} rn_party;
-
 typedef enum rn_check_state {
     RN_CHECK_IDLE = 0,
     RN_CHECK_WAITING, /* a waiter of the decider */

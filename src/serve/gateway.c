@@ -127,7 +127,7 @@ static void steps_log(rn_gateway *gw, uint64_t count, struct rn_steps_told *told
                  NULL);
 }
 
-static void gateway_settle(rn_gateway *gw)
+void rn_gateway_settle(rn_gateway *gw)
 {
     const rn_clock *clock = rn_loop_clock(gw->loop);
     rn_decider *d = gw->decider;
@@ -143,7 +143,7 @@ static void gateway_settle(rn_gateway *gw)
 
 static void on_settle(rn_deferred *work)
 {
-    gateway_settle((rn_gateway *)(void *)((char *)work - offsetof(rn_gateway, settle)));
+    rn_gateway_settle((rn_gateway *)(void *)((char *)work - offsetof(rn_gateway, settle)));
 }
 
 static void on_deadline(void *user, ration_time now)
@@ -397,7 +397,7 @@ static void exchanges_end(rn_gateway *gw)
             rn_exchange_end(TAILQ_FIRST(&gw->states[i]), RATION_OUTCOME_CANCELLED);
     }
     checks_stop(gw);
-    gateway_settle(gw);
+    rn_gateway_settle(gw);
 }
 
 void rn_gateway_free(rn_gateway *gw)

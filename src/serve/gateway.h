@@ -17,6 +17,12 @@
  */
 typedef struct rn_gateway rn_gateway;
 
+/* Who asks the decider: the first member of whatever a request's `user` points to. */
+typedef struct rn_party {
+    /* What the waiter, or the lease, gets to hear. */
+    void (*event)(struct rn_party *party, const ration_event *event);
+} rn_party;
+
 /* What a call is doing. Each state is a list of the gateway; only `exchange_enter` moves a call. */
 typedef enum rn_exchange_state {
     RN_EXCHANGE_OPEN = 0,   /* its head was read; it holds nothing */
@@ -82,6 +88,8 @@ void rn_gateway_free(rn_gateway *gw);
 
 /* The decider was called by somebody else: its events are due at the end of this turn. */
 void rn_gateway_touch(rn_gateway *gw);
+/* Take them now: for whoever is about to end with requests of its own under way. Not from inside a handler. */
+void rn_gateway_settle(rn_gateway *gw);
 
 const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);
 /* How many calls are in a state now. */

@@ -144,7 +144,7 @@ static void problem_blocking(rn_output *out, const ration_decision *d)
         rn_output_int(out, "blockingLeasesOmitted", (int64_t)(d->blocking_count - BLOCKING_MAX));
 }
 
-static void problem_decision(rn_output *out, const ration_decision *d)
+void rn_refusal_write(rn_output *out, const ration_decision *d)
 {
     rn_output_str(out, "reason", ration_reason_name(d->reason));
     rn_output_str(out, "category", ration_category_name(ration_reason_category(d->reason)));
@@ -184,7 +184,7 @@ void rn_problem_write(rn_output *out, const rn_problem *problem)
     rn_output_int(out, "status", d != NULL ? rn_refusal_status(d->reason) : problem->status);
     rn_output_text(out, "detail", detail);
     if (d != NULL)
-        problem_decision(out, d);
+        rn_refusal_write(out, d);
     problem_texts(out, problem);
     rn_output_close(out, '}');
     rn_output_newline(out);

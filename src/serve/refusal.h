@@ -38,6 +38,9 @@ typedef struct rn_problem {
 /* A refusal of the gateway itself, in the decision's form, so that both are reported by the same code. */
 ration_decision rn_refusal_of(ration_reason reason, ration_time now);
 
+/* The members of a refusal that are for programs, into an object that is open. */
+void rn_refusal_write(rn_output *out, const ration_decision *decision);
+
 /* Write the document. Its `status` and `name` come from the decision where there is one. */
 void rn_problem_write(rn_output *out, const rn_problem *problem);
 

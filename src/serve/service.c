@@ -162,6 +162,7 @@ void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
 {
     const int64_t drain_us = rn_config_settings(s->config)->drain_us;
 
+    rn_control_drain(s->control);
     /* Without a timer nothing would end a drain: then it ends now. */
     if (rn_timer_set(&s->drain, rn_time_add(rn_loop_now(s->loop), drain_us)) != RATION_OK) {
         rn_gateway_close(s->gateway, on_drained, user);

@@ -20,6 +20,7 @@ typedef struct status_rows {
     rn_output *out;
     size_t written, omitted;
     size_t tenants, tenants_omitted;
+    rn_status_filter *only; /* NULL: all of them */
 } status_rows;
 
 static bool row_fits(status_rows *rows)
@@ -116,13 +117,22 @@ static int overruns_write(overruns *all, rn_decider *decider, ration_time now)
 
 /* ---- limits, penalties, breakers */
 
+/* Does the reader want to hear of a limit's counter, or of what has no limit (NULL)? */
+static bool row_wanted(const status_rows *rows, const char *limit, ration_text key)
+{
+    return rows->only == NULL ||
+           (limit != NULL && rn_text_is(rows->only->limit, limit) && rn_text_eq(rows->only->key, key));
+}
+
 static void on_counter(void *ctx, const ration_counter_report *counter)
 {
     status_rows *rows = ctx;
     ration_counter_report cut = *counter;
 
-    if (!row_fits(rows))
+    if (!row_wanted(rows, counter->limit, counter->key) || !row_fits(rows))
         return;
+    if (rows->only != NULL)
+        rows->only->found++;
     if (cut.tenant_count > RN_STATUS_ROWS - rows->tenants)
         cut.tenant_count = RN_STATUS_ROWS - rows->tenants;
     rows->tenants += cut.tenant_count;
@@ -134,7 +144,7 @@ static void on_penalty(void *ctx, const ration_penalty_report *penalty)
 {
     status_rows *rows = ctx;
 
-    if (row_fits(rows))
+    if (row_wanted(rows, penalty->limit, penalty->key) && row_fits(rows))
         rows->report.reporter.penalty(&rows->report, penalty);
 }
 
@@ -143,7 +153,7 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
     status_rows *rows = ctx;
     rn_output *out = rows->out;
 
-    if (!row_fits(rows))
+    if (!row_wanted(rows, NULL, breaker->key) || !row_fits(rows))
         return;
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "provider", breaker->provider);
@@ -168,10 +178,10 @@ static void counter_more(rn_output *out, const ration_counter_report *counter)
 
 /* One list: `reporter` has the one callback that writes its rows. */
 static int list_write(overruns *all, rn_decider *decider, ration_time now, const char *name, const char *omitted,
-                      ration_reporter reporter)
+                      rn_status_filter *only, ration_reporter reporter)
 {
     const rn_trace_names names = {.ctx = all, .serial = overrun_name};
-    status_rows rows = {.out = all->out};
+    status_rows rows = {.out = all->out, .only = only};
 
     reporter.ctx = &rows;
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
@@ -186,7 +196,7 @@ static int list_write(overruns *all, rn_decider *decider, ration_time now, const
     return err;
 }
 
-static int lists_write(rn_decider *decider, ration_time now, rn_output *out)
+int rn_status_limits_write(rn_decider *decider, ration_time now, rn_status_filter *only, rn_output *out)
 {
     static const struct {
         const char *name, *omitted;
@@ -200,7 +210,7 @@ static int lists_write(rn_decider *decider, ration_time now, rn_output *out)
     int err = all.items == NULL ? RATION_ERR_NOMEM : overruns_write(&all, decider, now);
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && err == RATION_OK; i++)
-        err = list_write(&all, decider, now, lists[i].name, lists[i].omitted, lists[i].reporter);
+        err = list_write(&all, decider, now, lists[i].name, lists[i].omitted, only, lists[i].reporter);
     rn_mem_free(rn_mem_default(), all.items);
     return err;
 }
@@ -335,7 +345,7 @@ int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_gateway 
     traffic_write(s, out);
     recording_write(recording, out);
     holds_write(out, gateway);
-    const int err = lists_write(decider, s->now, out);
+    const int err = rn_status_limits_write(decider, s->now, NULL, out);
     rn_output_close(out, '}');
     rn_output_newline(out);
     return err != RATION_OK ? err : out->err;

@@ -14,6 +14,15 @@
 #define RN_STATUS_OVERRUNS 1000
 #define RN_STATUS_MAX ((size_t)16 << 20)
 
+/* The counter that a reader asks for; counts those found. */
+typedef struct rn_status_filter {
+    ration_text limit, key;
+    size_t found;
+} rn_status_filter;
+
+/* The limits, penalties and breakers of the status alone, into an object that is open. `only` NULL: all of them. */
+int rn_status_limits_write(rn_decider *decider, ration_time now, rn_status_filter *only, rn_output *out);
+
 int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_gateway *gateway,
                     const rn_recording *recording, rn_output *out);
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_API_H
+#define RN_SERVE_API_H
+
+#include "serve/gateway.h"
+
+/*
+ * The decision API of chapter 7: leases for whoever makes the calls itself, and what the decider knows. It has no
+ * listener of its own; the control port hands requests on.
+ */
+typedef struct rn_api rn_api;
+
+/* Everything is borrowed for the API's life. */
+typedef struct rn_api_options {
+    rn_loop *loop;
+    rn_decider *decider;
+    rn_gateway *gateway;
+    const ration_config *config;
+} rn_api_options;
+
+/* RATION_ERR_NOMEM. */
+int rn_api_new(const rn_api_options *options, rn_api **out);
+/*
+ * Its leases and waiters end, as if their clients had gone. The server is freed before, the gateway and the decider
+ * after it. NULL is fine.
+ */
+void rn_api_free(rn_api *api);
+
+/* A request, if its target is one of the API's; else false, and nothing is done. */
+bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head);
+/* What the server says about a request, if it was taken: its user is then the API's, else NULL. */
+void rn_api_body(rn_inbound *in, ration_text bytes);
+void rn_api_end(rn_inbound *in);
+void rn_api_gone(rn_inbound *in);
+
+/* The gateway drains: those who wait are refused now. */
+void rn_api_drain(rn_api *api);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the decider knows, as JSON: one table of pages, each a report.
+ *
+ * Members are those of chapter 9; a lease is called as everywhere outside. No page grows without bound: rows beyond
+ * RN_STATUS_ROWS are counted instead of written.
+ */
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "serve/api_parts.h"
+#include "serve/route.h"
+#include "serve/status.h"
+#include "trace/writer.h"
+
+#define NAME_MAX_BYTES 256
+#define KEY_MAX_BYTES 4096 /* more than any key has */
+
+/* The rows of one list, and those that had no more room. */
+typedef struct page_rows {
+    rn_output *out;
+    bool waiting; /* waiters, else leases */
+    rn_trace_report report;
+    char name[RN_LEASE_NAME_BYTES];
+    size_t written, omitted;
+} page_rows;
+
+static bool row_fits(page_rows *rows)
+{
+    if (rows->written < RN_STATUS_ROWS) {
+        rows->written++;
+        return true;
+    }
+    rows->omitted++;
+    return false;
+}
+
+static ration_text lease_name(void *ctx, ration_lease lease)
+{
+    page_rows *rows = ctx;
+
+    return rn_lease_name_write(lease, rows->name);
+}
+
+static void optional_text(rn_output *out, const char *name, ration_text value)
+{
+    if (value.data != NULL)
+        rn_output_text(out, name, value);
+}
+
+static void waiter_write(page_rows *rows, const ration_lease_report *waiter)
+{
+    rn_output *out = rows->out;
+
+    rn_output_open(out, NULL, '{');
+    rn_output_text(out, "id", lease_name(rows, waiter->lease));
+    optional_text(out, "account", waiter->account);
+    optional_text(out, "tenant", waiter->tenant);
+    optional_text(out, "class", waiter->class_name);
+    rn_output_str(out, "priority", ration_priority_name(waiter->priority));
+    rn_output_micro(out, "cost", waiter->cost);
+    rn_output_ms(out, "waitsSince", waiter->since.us);
+    if (rn_time_known(waiter->ends_at))
+        rn_output_ms(out, "deadline", waiter->ends_at.us);
+    rn_output_close(out, '}');
+}
+
+static void on_lease(void *ctx, const ration_lease_report *lease)
+{
+    page_rows *rows = ctx;
+
+    if (lease->waiting != rows->waiting || !row_fits(rows))
+        return;
+    if (lease->waiting) {
+        waiter_write(rows, lease);
+    } else {
+        rows->report.reporter.lease(&rows->report, lease);
+    }
+}
+
+static void on_share(void *ctx, const ration_share_report *share)
+{
+    page_rows *rows = ctx;
+
+    if (row_fits(rows))
+        rows->report.reporter.share(&rows->report, share);
+}
+
+/* One report as an object with one list. */
+static int report_write(rn_api *api, ration_report_kind kind, const char *list, const char *omitted, bool waiting,
+                        rn_output *out)
+{
+    page_rows rows = {.out = out, .waiting = waiting};
+    const rn_trace_names names = {.ctx = &rows, .name = lease_name};
+    const ration_reporter reporter = {.ctx = &rows, .lease = on_lease, .share = on_share};
+
+    rn_trace_report_init(&rows.report, out, kind, &names);
+    rn_output_open(out, NULL, '{');
+    rn_output_open(out, list, '[');
+    const int err = api->decider->ops->report(api->decider, rn_loop_now(api->loop), kind, &reporter);
+    rn_output_close(out, ']');
+    if (rows.omitted > 0)
+        rn_output_int(out, omitted, (int64_t)rows.omitted);
+    rn_output_close(out, '}');
+    rn_output_newline(out);
+    return err;
+}
+
+static void page_send(rn_api *api, rn_inbound *in, int err, const rn_output *body)
+{
+    rn_gateway_touch(api->gateway);
+    if (err == RATION_OK) {
+        rn_reply(in, 200, RN_API_JSON, NULL, body);
+    } else {
+        rn_api_fail(in, err);
+    }
+}
+
+static int limits_write(rn_api *api, rn_status_filter *only, rn_output *out)
+{
+    rn_output_open(out, NULL, '{');
+    const int err = rn_status_limits_write(api->decider, rn_loop_now(api->loop), only, out);
+    rn_output_close(out, '}');
+    rn_output_newline(out);
+    return err;
+}
+
+/* ---- pages that are a list */
+
+static int page_limits(rn_api *api, rn_output *out)
+{
+    return limits_write(api, NULL, out);
+}
+
+static int page_leases(rn_api *api, rn_output *out)
+{
+    return report_write(api, RATION_REPORT_LEASES, "leases", "leasesOmitted", false, out);
+}
+
+static int page_waiters(rn_api *api, rn_output *out)
+{
+    return report_write(api, RATION_REPORT_LEASES, "waiters", "waitersOmitted", true, out);
+}
+
+static int page_fairness(rn_api *api, rn_output *out)
+{
+    return report_write(api, RATION_REPORT_FAIRNESS, "limits", "limitsOmitted", false, out);
+}
+
+static int page_allocation(rn_api *api, rn_output *out)
+{
+    return report_write(api, RATION_REPORT_ALLOCATION, "limits", "limitsOmitted", false, out);
+}
+
+static const struct page {
+    const char *path;
+    int (*write)(rn_api *api, rn_output *out);
+} pages[] = {
+    {"/v1/limits", page_limits},     {"/v1/leases", page_leases},         {"/v1/waiters", page_waiters},
+    {"/v1/fairness", page_fairness}, {"/v1/allocation", page_allocation},
+};
+
+static const struct page *page_find(ration_text path)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        if (rn_text_is(path, pages[i].path))
+            return &pages[i];
+    }
+    return NULL;
+}
+
+/* ---- one counter: /v1/limits/NAME/KEY, both percent-encoded */
+
+static bool counter_split(ration_text path, ration_text *name, ration_text *key)
+{
+    static const ration_text prefix = {"/v1/limits/", 11};
+    size_t slash = 0, more = 0;
+
+    if (!rn_text_eq(rn_text_slice(path, 0, prefix.size), prefix))
+        return false;
+    const ration_text rest = rn_text_slice(path, prefix.size, path.size);
+    if (!rn_text_find(rest, (ration_text){"/", 1}, &slash))
+        return false;
+    *name = rn_text_slice(rest, 0, slash);
+    *key = rn_text_slice(rest, slash + 1, rest.size);
+    return name->size > 0 && !rn_text_find(*key, (ration_text){"/", 1}, &more);
+}
+
+static bool limit_exists(const rn_api *api, ration_text name)
+{
+    const ration_rules *rules = ration_config_rules(api->config);
+
+    for (size_t i = 0; i < rules->provider_count; i++) {
+        const ration_provider_rule *provider = &rules->providers[i];
+        for (size_t j = 0; j < provider->limit_count; j++) {
+            if (rn_text_is(name, provider->limits[j].name))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void counter_show(rn_api *api, rn_inbound *in, const rn_status_filter *asked)
+{
+    rn_status_filter only = *asked;
+    rn_output body;
+
+    rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+    const int err = limits_write(api, &only, &body);
+    if (err == RATION_OK && only.found == 0) {
+        rn_gateway_touch(api->gateway);
+        rn_api_reject(in, 404, "unknown_key", "Nothing is counted there",
+                      "this limit has no counter at that scope key: nothing has been asked there yet, or it is as new",
+                      ration_text_of("key"));
+    } else {
+        page_send(api, in, err, &body);
+    }
+    rn_output_fini(&body);
+}
+
+static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_text key)
+{
+    char name_buffer[NAME_MAX_BYTES], key_buffer[KEY_MAX_BYTES];
+    rn_status_filter only = {.found = 0};
+
+    if (rn_route_decode(name, name_buffer, sizeof name_buffer, &only.limit) != RATION_OK ||
+        rn_route_decode(key, key_buffer, sizeof key_buffer, &only.key) != RATION_OK) {
+        rn_api_reject(in, 400, "bad_request", "Malformed target",
+                      "a % without two hexadecimal digits behind it, or longer than any name or key",
+                      ration_text_of("key"));
+    } else if (!limit_exists(api, only.limit)) {
+        rn_api_reject(in, 404, "unknown_limit", "No such limit", "no provider has a limit of this name",
+                      ration_text_of("name"));
+    } else {
+        counter_show(api, in, &only);
+    }
+}
+
+bool rn_api_page_exists(ration_text path)
+{
+    ration_text name, key;
+
+    return page_find(path) != NULL || counter_split(path, &name, &key);
+}
+
+void rn_api_page(rn_api *api, rn_inbound *in, ration_text path)
+{
+    const struct page *page = page_find(path);
+    ration_text name, key;
+    rn_output body;
+
+    if (page == NULL) {
+        if (counter_split(path, &name, &key))
+            page_counter(api, in, name, key);
+        return;
+    }
+    rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+    const int err = page->write(api, &body);
+    page_send(api, in, err, &body);
+    rn_output_fini(&body);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_API_PARTS_H
+#define RN_SERVE_API_PARTS_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "net/buffer.h"
+#include "serve/api.h"
+#include "serve/lease_name.h"
+#include "serve/reply.h"
+#include "trace/reader.h"
+
+/* Between api.c (requests), api_lease.c (leases and those who wait for one) and api_pages.c (reports). */
+
+#define RN_API_BODY_MAX 65536
+#define RN_API_KEYS_MAX 65536 /* of leases that live, whose acquire had an Idempotency-Key */
+#define RN_API_KEY_BYTES_MAX 255
+#define RN_API_TTL_US INT64_C(30000000)
+#define RN_API_JSON "application/json"
+
+typedef enum rn_api_lease_state {
+    RN_API_WAITING = 0, /* a waiter of the decider */
+    RN_API_HELD,        /* a lease, until it is released or lost */
+    RN_API_LEAVING,     /* its client went, or the process ends, while an event is on the way */
+    RN_API_LEASE_STATES,
+} rn_api_lease_state;
+
+typedef struct rn_api_call rn_api_call;
+
+/* One acquire, from its submit to the end of its lease. */
+typedef struct rn_api_lease {
+    rn_party party;
+    TAILQ_ENTRY(rn_api_lease) link;
+    rn_api *api;
+    rn_api_lease_state state;
+    ration_lease lease;
+    rn_api_call *call;         /* WAITING: who is to be answered */
+    const rn_account *account; /* NULL: none of the config's */
+    ration_time asked;
+    int64_t ttl_us;
+    int64_t waited_us;   /* RATION_UNSET: refused at once */
+    ration_time expires; /* HELD: lost then, if it is not renewed */
+    rn_map_node by_key;
+    char *key; /* Idempotency-Key; NULL: none, or forgotten */
+    size_t key_size;
+    uint64_t body; /* hash of what was asked under that key */
+} rn_api_lease;
+
+TAILQ_HEAD(rn_api_lease_list, rn_api_lease);
+
+/* What the API knows of one index of the decider's. */
+typedef struct rn_api_slot {
+    rn_api_lease *live;  /* NULL: the lease at this index is none of the API's */
+    uint32_t generation; /* of the last lease of the API here; older names are of leases that have ended */
+} rn_api_slot;
+
+/* One request whose body is read, or which waits for its lease. */
+struct rn_api_call {
+    TAILQ_ENTRY(rn_api_call) link;
+    rn_api *api;
+    rn_inbound *in;
+    const struct api_operation *operation;
+    rn_buffer body;
+    rn_api_lease *waits; /* NULL: it does not */
+};
+
+TAILQ_HEAD(rn_api_call_list, rn_api_call);
+
+struct rn_api {
+    rn_loop *loop;
+    rn_decider *decider;
+    rn_gateway *gateway;
+    const ration_config *config;
+    struct rn_api_call_list calls;
+    struct rn_api_lease_list states[RN_API_LEASE_STATES];
+    rn_api_slot *slots; /* by index of the lease */
+    size_t slot_count;
+    rn_map keys;
+    rn_trace_reader reader;
+};
+
+/* ---- api.c */
+
+/* The call is answered, or its inbound is dead. */
+void rn_api_call_end(rn_api_call *call);
+/* A problem that is no refusal. `field` absent: no part of the request is at fault. */
+void rn_api_reject(rn_inbound *in, int status, const char *name, const char *title, const char *detail,
+                   ration_text field);
+/* Memory or a table is short, or the decider failed in a way that no request explains. */
+void rn_api_fail(rn_inbound *in, int err);
+
+/* ---- api_lease.c */
+
+/*
+ * POST /v1/acquire: answered now, or when the waiter has heard. `request` is borrowed for the call; its `user` and ttl
+ * are filled in. `key` absent: no Idempotency-Key.
+ */
+void rn_api_acquire(rn_api_call *call, ration_request *request, ration_text key, ration_text body);
+/* The client of a waiting call has gone. */
+void rn_api_lease_leave(rn_api_lease *lease);
+/* The lease that is called so. NULL: there is none, and the call was answered 404 or 410. */
+rn_api_lease *rn_api_lease_find(rn_api_call *call, ration_text name);
+/* The decider knows it no more, though its event has not come yet: answers 410. */
+void rn_api_lease_over(rn_api_call *call);
+/* It was released. */
+void rn_api_lease_forget(rn_api_lease *lease);
+void rn_api_leases_drain(rn_api *api);
+/* The end of all of them. */
+void rn_api_leases_end(rn_api *api);
+
+/* ---- api_pages.c */
+
+/* GET of `path`, without its query, which exists. */
+void rn_api_page(rn_api *api, rn_inbound *in, ration_text path);
+bool rn_api_page_exists(ration_text path);
+
+#endif
