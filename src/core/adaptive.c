@@ -91,13 +91,20 @@ static ration_time class_idle_at(const rn_counter *counter, size_t lane)
     return rn_time_add(a->use[lane].last_activity, rule_of(counter->limit)->lend_idle_us);
 }
 
+/* May the request run on what idle classes have reserved? */
+static bool borrows(const rn_counter *counter, const rn_ask *ask)
+{
+    return counter->u.adaptive->use != NULL && ask->hold_us != RATION_UNSET &&
+           ask->hold_us <= rule_of(counter->limit)->lend_horizon_us;
+}
+
 /* The classes, a bit each, whose reserve is lent to the request. */
 static uint64_t lending(const rn_counter *counter, ration_time now, const rn_ask *ask)
 {
     const ration_adaptive_rule *rule = rule_of(counter->limit);
     uint64_t classes = 0;
 
-    if (counter->u.adaptive->use == NULL || ask->hold_us == RATION_UNSET || ask->hold_us > rule->lend_horizon_us)
+    if (!borrows(counter, ask))
         return 0;
     for (size_t i = 0; i < rule->class_count; i++) {
         if (class_idle_at(counter, i + 1).us <= now.us)
@@ -115,6 +122,14 @@ static int64_t room(const rn_counter *counter, ration_time now, const rn_ask *as
     return rn_sub(rn_sub(rn_mul(limit, RATION_UNIT), a->held->total), kept);
 }
 
+/* The largest charge that can ever be granted. Who borrows may come to find every other class idle. */
+static int64_t most_of(const rn_counter *counter, const rn_ask *ask)
+{
+    const rn_adaptive_spec *spec = counter->limit->spec.adaptive;
+
+    return borrows(counter, ask) ? rn_mul(spec->aimd.max, RATION_UNIT) : spec->most[ask->lane];
+}
+
 static void adaptive_check(rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out)
 {
     const rn_limit *limit = counter->limit;
@@ -125,11 +140,11 @@ static void adaptive_check(rn_counter *counter, ration_time now, const rn_ask *a
     *out = (rn_verdict){.fit = RN_FIT_NOW, .at = now};
     if (ask->enforcer || limit->enforcer)
         return;
-    if (ask->lane == RN_LANE_UNKNOWN || ask->charge > spec->most[ask->lane]) {
+    if (ask->lane == RN_LANE_UNKNOWN || ask->charge > most_of(counter, ask)) {
         out->fit = RN_FIT_REFUSED;
         out->reason = ask->lane == RN_LANE_UNKNOWN ? RATION_REASON_UNKNOWN_CLASS : RATION_REASON_COST_EXCEEDS_LIMIT;
         out->available = RATION_UNSET;
-        out->capacity = ask->lane == RN_LANE_UNKNOWN ? RATION_UNSET : spec->most[ask->lane];
+        out->capacity = ask->lane == RN_LANE_UNKNOWN ? RATION_UNSET : most_of(counter, ask);
         out->at.us = RATION_NEVER_US;
         return;
     }
@@ -194,7 +209,7 @@ static ration_time adaptive_next_change(rn_counter *counter, ration_time now, co
     const rn_adaptive *a = counter->u.adaptive;
     ration_time at = rn_aimd_grows_at(&a->aimd, &counter->limit->spec.adaptive->aimd);
 
-    if (a->use == NULL || ask->hold_us == RATION_UNSET || ask->hold_us > rule->lend_horizon_us)
+    if (!borrows(counter, ask))
         return at;
     for (size_t i = 0; i < rule->class_count; i++) {
         const ration_time idle_at = class_idle_at(counter, i + 1);
@@ -295,7 +310,7 @@ static bool adaptive_demand(rn_counter *counter, ration_time now, const rn_ask *
     if (counter->limit->enforcer)
         return false;
     rn_aimd_start(aimd, now);
-    return ask->charge <= spec->most[ask->lane] && room(counter, now, ask, aimd->limit) < ask->charge &&
+    return ask->charge <= most_of(counter, ask) && room(counter, now, ask, aimd->limit) < ask->charge &&
            rn_aimd_demand(aimd, &spec->aimd, now);
 }
 

@@ -198,6 +198,30 @@ static void an_idle_class_lends_within_the_horizon(void **state)
     world_fini(&w);
 }
 
+/* A charge that only a loan makes possible is not refused for ever. */
+static void a_large_charge_fits_on_loan(void **state)
+{
+    static const ration_class_rule classes[] = {{"fast", {3, 4}}, {"bulk", {0, 0}}};
+    static const ration_limit_rule limits[] = {{.name = "l",
+                                                .kind = RATION_KIND_ADAPTIVE,
+                                                .counts = RATION_COUNTS_COST,
+                                                .scope = by_account,
+                                                .scope_count = 1,
+                                                .adaptive = {.initial_limit = 4,
+                                                             .max_limit = 4,
+                                                             .classes = classes,
+                                                             .class_count = 2,
+                                                             .lend_horizon_us = MS(100),
+                                                             .lend_idle_us = MS(200)}}};
+
+    (void)state;
+    world_init(&w, limits, 1);
+    CHECK_STR(ask(0, "b class=bulk cost=3 hold=101"), "cost_exceeds_limit l acc -");
+    CHECK_STR(ask(0, "b class=bulk cost=5 hold=100"), "cost_exceeds_limit l acc -");
+    CHECK_STR(ask(0, "b class=bulk cost=3 hold=100"), "granted");
+    world_fini(&w);
+}
+
 static void a_pause_until_the_providers_time(void **state)
 {
     static const ration_limit_rule limits[] = {
@@ -324,6 +348,7 @@ int main(void)
         cmocka_unit_test(no_demand_without_asking),
         cmocka_unit_test(a_check_foresees_growth),
         cmocka_unit_test(an_idle_class_lends_within_the_horizon),
+        cmocka_unit_test(a_large_charge_fits_on_loan),
         cmocka_unit_test(a_pause_until_the_providers_time),
         cmocka_unit_test(a_share_follows),
         cmocka_unit_test(a_check_foresees_a_follower),
