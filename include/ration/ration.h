@@ -8,6 +8,7 @@
 #include <ration/breaker.h>
 #include <ration/ceiling.h>
 #include <ration/engine.h>
+#include <ration/plan.h>
 #include <ration/rules.h>
 #include <ration/types.h>
 #include <ration/wait.h>
