@@ -38,7 +38,7 @@ static bool loan_less(const rn_tree_node *a, const rn_tree_node *b)
 
 static rn_tenant *tenant_in_stalled(const rn_tree_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_stalled));
+    return rn_around(node, offsetof(rn_tenant, in_stalled));
 }
 
 static bool stalled_less(const rn_tree_node *a, const rn_tree_node *b)
@@ -210,6 +210,13 @@ void rn_ceiling_check(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
     }
 }
 
+static ration_time declared_end(const rn_ceiling_ask *ask, ration_time now)
+{
+    if (ask->hold_us == RATION_UNSET || ask->hold_us == RATION_FOREVER_US)
+        return ration_time_of(RATION_NEVER_US);
+    return rn_time_min(rn_time_add(now, ask->hold_us), ration_time_of(RATION_TIME_MAX_US));
+}
+
 int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask)
 {
     rn_tenant *const tenant = &ceiling->tenants[ask->tenant];
@@ -224,8 +231,8 @@ int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask)
     return may_borrow(ceiling, ask) ? ask->charge - free : RATION_FOREVER_US;
 }
 
-void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, ration_time ends_at,
-                     uint64_t serial, int64_t left, rn_ceiling_hold *hold)
+void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, uint64_t serial, int64_t left,
+                     rn_ceiling_hold *hold)
 {
     rn_tenant *const tenant = &ceiling->tenants[ask->tenant];
 
@@ -238,7 +245,7 @@ void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask 
         .tenant = ask->tenant,
         .charge = ask->charge,
         .own = ask->charge - loan,
-        .ends_at = ends_at,
+        .ends_at = declared_end(ask, now),
         .serial = serial,
     };
     SLIST_INIT(&hold->slices);

@@ -73,7 +73,7 @@ typedef struct rn_ceiling_when {
     void *ctx;
 } rn_ceiling_when;
 
-int rn_ceiling_new(const ration_allocator *mem, const rn_ceiling_spec *spec, int64_t ceiling, ration_time started_at,
+int rn_ceiling_new(const ration_allocator *mem, const rn_ceiling_spec *spec, int64_t size, ration_time started_at,
                    rn_ceiling **out);
 void rn_ceiling_free(rn_ceiling *ceiling); /* forgets its holds; NULL is fine */
 
@@ -87,11 +87,11 @@ void rn_ceiling_when_free(rn_ceiling *ceiling, ration_time now, const rn_ceiling
 /*
  * Take. After `check` said that it is there; if it did not, or nobody asked (a shadow limit), what is missing or cannot
  * be written down is the tenant's own.
- * `ends_at` is the declared end (RATION_NEVER_US: none), `left` the largest charge of the tenant's requests that still
- * wait short: its want from now on.
+ * It ends, by declaration, after its hold. `left` is the largest charge of the tenant's requests that still wait short:
+ * its want from now on. No two leases have the same `serial`.
  */
-void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, ration_time ends_at,
-                     uint64_t serial, int64_t left, rn_ceiling_hold *hold);
+void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, uint64_t serial, int64_t left,
+                     rn_ceiling_hold *hold);
 /* The charge is now known to be `charge`: what is less goes back, loans first; what is more is the tenant's own. */
 void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t charge);
 void rn_ceiling_give_back(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold);

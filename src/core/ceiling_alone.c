@@ -140,10 +140,11 @@ int ration_ceiling_new(const ration_ceiling_options *options, ration_ceiling **o
 {
     if (options == NULL || out == NULL || !time_is_valid(options->started_at))
         return RATION_ERR_INVALID;
-    if (options->counts != RATION_COUNTS_REQUESTS && options->counts != RATION_COUNTS_COST)
+    if (options->counts != RATION_COUNTS_REQUESTS && options->counts != RATION_COUNTS_COST) {
         return fault_of(fault, "counts",
                         "say requests or cost, there is no default: the two admit different calls, "
                         "and which is fair depends on what the ceiling protects");
+    }
 
     const ration_allocator *const mem = options->allocator != NULL ? options->allocator : rn_mem_default();
     ration_ceiling *const ceiling = rn_mem_zalloc(mem, 1, sizeof *ceiling);
@@ -280,11 +281,8 @@ static void blocking_add(void *ctx, rn_ceiling_hold *hold)
 static void decision_grant(ration_ceiling *ceiling, const rn_ceiling_ask *ask, ration_decision *out)
 {
     lone_lease *const lease = lease_take(ceiling);
-    ration_time ends_at = {RATION_NEVER_US};
 
-    if (ask->hold_us != RATION_UNSET && ask->hold_us != RATION_FOREVER_US)
-        ends_at = rn_time_min(rn_time_add(ceiling->now, ask->hold_us), ration_time_of(RATION_TIME_MAX_US));
-    rn_ceiling_take(ceiling->ceiling, ceiling->now, ask, ends_at, out->serial, 0, &lease->hold);
+    rn_ceiling_take(ceiling->ceiling, ceiling->now, ask, out->serial, 0, &lease->hold);
     out->result = RATION_GRANTED;
     out->lease = lease->handle;
 }

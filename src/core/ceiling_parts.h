@@ -124,14 +124,21 @@ static inline const ration_tenant_share *rn_tenant_rule(const rn_ceiling *ceilin
     return &ceiling->spec->rule->tenants[tenant->index];
 }
 
+/* The struct around a node, which those who compare see as const. */
+static inline void *rn_around(const void *node, size_t offset)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the address is the same, only the const goes. */
+    return (void *)((uintptr_t)node - offset);
+}
+
 static inline rn_ceiling_hold *rn_hold_of_lease(const rn_tree_node *node)
 {
-    return (rn_ceiling_hold *)(void *)((char *)(uintptr_t)node - offsetof(rn_ceiling_hold, by_end));
+    return rn_around(node, offsetof(rn_ceiling_hold, by_end));
 }
 
 static inline rn_slice *rn_slice_of_loan(const rn_tree_node *node)
 {
-    return (rn_slice *)(void *)((char *)(uintptr_t)node - offsetof(rn_slice, by_end));
+    return rn_around(node, offsetof(rn_slice, by_end));
 }
 
 /* Leases in order of their ends. */

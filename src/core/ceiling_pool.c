@@ -25,7 +25,7 @@
 
 static rn_tenant *tenant_in_pool(const rn_tree_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_pool));
+    return rn_around(node, offsetof(rn_tenant, in_pool));
 }
 
 static bool lender_before(const rn_tree_node *a, const rn_tree_node *b)
@@ -38,7 +38,7 @@ static bool lender_before(const rn_tree_node *a, const rn_tree_node *b)
 
 static rn_tenant *tenant_in_quiet(const rn_heap_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_quiet));
+    return rn_around(node, offsetof(rn_tenant, in_quiet));
 }
 
 static bool quiet_less(const rn_heap_node *a, const rn_heap_node *b)
@@ -48,7 +48,7 @@ static bool quiet_less(const rn_heap_node *a, const rn_heap_node *b)
 
 static rn_tenant *tenant_in_lapses(const rn_heap_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_lapses));
+    return rn_around(node, offsetof(rn_tenant, in_lapses));
 }
 
 static bool lapse_less(const rn_heap_node *a, const rn_heap_node *b)

@@ -126,7 +126,7 @@ static int rows_fill(rn_ceiling *ceiling, ration_time now, const sums *s)
 
 static rn_tenant *tenant_in_order(const rn_heap_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_order));
+    return rn_around(node, offsetof(rn_tenant, in_order));
 }
 
 static bool overrun_less(const rn_heap_node *a, const rn_heap_node *b)

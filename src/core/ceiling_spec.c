@@ -56,9 +56,10 @@ static int check_rule(const ration_share_rule *rule, ration_fault *fault)
         return fault_at(fault, "tenants", NULL, "at least one tenant with its weight is needed to share anything");
     if (rule->tenant_count > TENANTS_MAX)
         return fault_at(fault, "tenants", NULL, "at most 1000000 tenants");
-    if (rule->reclaim_horizon_us <= 0)
+    if (rule->reclaim_horizon_us <= 0) {
         return fault_at(fault, "reclaimHorizon", NULL,
                         "must be above 0: no loan may be held longer, so a horizon of 0 would lend nothing");
+    }
     if (rule->reclaim_horizon_us > RATION_TIME_MAX_US)
         return fault_at(fault, "reclaimHorizon", NULL, TOO_LONG);
     if (rule->idle_after_us <= rule->reclaim_horizon_us)

@@ -122,8 +122,8 @@ static int64_t demand_of(const rn_tenant *tenant)
 /* By demand for its weight; ties do not matter. The weight is looked up where the order is made. */
 static bool demand_less(const rn_heap_node *a, const rn_heap_node *b)
 {
-    const rn_tenant *const x = (const rn_tenant *)(const void *)((const char *)a - offsetof(rn_tenant, in_order));
-    const rn_tenant *const y = (const rn_tenant *)(const void *)((const char *)b - offsetof(rn_tenant, in_order));
+    const rn_tenant *const x = rn_around(a, offsetof(rn_tenant, in_order));
+    const rn_tenant *const y = rn_around(b, offsetof(rn_tenant, in_order));
 
     return (wide)(uint64_t)demand_of(x) * (uint64_t)y->rest < (wide)(uint64_t)demand_of(y) * (uint64_t)x->rest;
 }
@@ -143,7 +143,7 @@ void rn_split_demands(rn_ceiling *ceiling)
         (void)rn_heap_push(&ceiling->order, &tenant->in_order);
     }
     for (rn_heap_node *node = rn_heap_top(&ceiling->order); node != NULL; node = rn_heap_top(&ceiling->order)) {
-        rn_tenant *const tenant = (rn_tenant *)(void *)((char *)node - offsetof(rn_tenant, in_order));
+        rn_tenant *const tenant = rn_around(node, offsetof(rn_tenant, in_order));
         const int64_t demand = demand_of(tenant);
 
         if ((wide)(uint64_t)demand * (uint64_t)sum > (wide)(uint64_t)left * (uint64_t)tenant->rest)

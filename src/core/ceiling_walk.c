@@ -60,12 +60,12 @@ static bool next_before(const rn_tenant *a, const rn_tenant *b)
 
 static rn_tenant *tenant_in_lenders(const rn_heap_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_lenders));
+    return rn_around(node, offsetof(rn_tenant, in_lenders));
 }
 
 static rn_tenant *tenant_in_over(const rn_heap_node *node)
 {
-    return (rn_tenant *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant, in_over));
+    return rn_around(node, offsetof(rn_tenant, in_over));
 }
 
 static bool lenders_less(const rn_heap_node *a, const rn_heap_node *b)
@@ -209,10 +209,11 @@ static int64_t room_from(walk *w, const rn_ceiling_hold *hold)
     const rn_slice *slice = NULL;
 
     SLIST_FOREACH (slice, &hold->slices, next) {
-        if (slice->lender == w->tenant)
+        if (slice->lender == w->tenant) {
             room += slice->units;
-        else if (w->borrows && slice->lender->idle)
+        } else if (w->borrows && slice->lender->idle) {
             room += room_from_lender(w, slice->lender, slice->units);
+        }
     }
     return room;
 }

@@ -109,7 +109,7 @@ static void share_take(rn_counter *counter, ration_time now, const rn_ask *ask, 
 
     hold->charge = ask->charge;
     if (ask->lane != RN_LANE_UNKNOWN)
-        rn_ceiling_take(counter->u.share, now, &asked, hold->ends_at, ask->serial, ask->left, &hold->share);
+        rn_ceiling_take(counter->u.share, now, &asked, ask->serial, ask->left, &hold->share);
 }
 
 static void share_settle(rn_counter *counter, ration_time now, rn_hold *hold, int64_t charge)

@@ -68,9 +68,11 @@ static rule *rule_add(pair *p, size_t count)
     choices *const c = p->c;
     rule *const r = &p->rules[p->rule_count++];
 
-    for (size_t i = 0; i < count; i++)
-        r->tenants[i] = (ration_tenant_share){names[i], choose_from(c, 1, 4),
-                                              choose(c, 3) == 3 ? some_ratio(c) : (ration_ratio){0, 0}};
+    for (size_t i = 0; i < count; i++) {
+        r->tenants[i] = (ration_tenant_share){names[i], choose_from(c, 1, 4), {0, 0}};
+        if (choose(c, 3) == 3)
+            r->tenants[i].lend = some_ratio(c);
+    }
     r->rule = (ration_share_rule){
         .ceiling = choose_from(c, 1, 40),
         .tenants = r->tenants,
@@ -305,7 +307,7 @@ static void take(pair *p, const rn_ceiling_ask *ask, size_t at)
     p->serial++;
     p->leases[at].live = true;
     p->leases[at].granted_at = p->m.now;
-    rn_ceiling_take(p->real, now_of(p), ask, ration_time_of(ends_at), p->serial, left, &p->leases[at].hold);
+    rn_ceiling_take(p->real, now_of(p), ask, p->serial, left, &p->leases[at].hold);
     model_take(&p->m, ask, ends_at, p->serial, left, at);
 }
 

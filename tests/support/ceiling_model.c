@@ -340,6 +340,8 @@ void model_take(model *m, const rn_ceiling_ask *ask, int64_t ends_at, uint64_t s
                 best_units = units;
             }
         }
+        if (best == MODEL_TENANTS)
+            break; /* not where `model_check` said that it fits */
         made.from[best] = least(loan, best_units);
         made.lenders[made.lender_count++] = best;
         loan -= made.from[best];

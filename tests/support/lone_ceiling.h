@@ -92,14 +92,10 @@ static inline ration_reason lone_check(lone_ceiling *l, int64_t at_us, uint32_t 
 }
 
 /* Take, whatever `check` says. */
-static inline void lone_take(lone_ceiling *l, int64_t at_us, char id, uint32_t tenant, int64_t charge, int64_t hold_us,
-                             int64_t left)
+static inline void lone_take(lone_ceiling *l, int64_t at_us, char id, rn_ceiling_ask ask, int64_t left)
 {
-    const rn_ceiling_ask ask = lone_ask(tenant, charge, hold_us);
-    const ration_time ends_at = {hold_us == RATION_UNSET ? RATION_NEVER_US : at_us + hold_us};
-
-    (void)lone_check(l, at_us, tenant, charge, hold_us);
-    rn_ceiling_take(l->c, ration_time_of(at_us), &ask, ends_at, ++l->serial, left, lone_hold(l, id));
+    (void)lone_check(l, at_us, ask.tenant, ask.charge, ask.hold_us);
+    rn_ceiling_take(l->c, ration_time_of(at_us), &ask, ++l->serial, left, lone_hold(l, id));
 }
 
 /* Granted, or it has asked. */
@@ -109,10 +105,11 @@ static inline ration_reason lone_acquire(lone_ceiling *l, int64_t at_us, char id
     const rn_ceiling_ask ask = lone_ask(tenant, charge, hold_us);
     const ration_reason reason = lone_check(l, at_us, tenant, charge, hold_us);
 
-    if (reason == RATION_REASON_NONE)
-        lone_take(l, at_us, id, tenant, charge, hold_us, 0);
-    else
+    if (reason == RATION_REASON_NONE) {
+        lone_take(l, at_us, id, ask, 0);
+    } else {
         rn_ceiling_asked(l->c, ration_time_of(at_us), &ask, reason, true);
+    }
     return reason;
 }
 

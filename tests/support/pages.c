@@ -30,7 +30,7 @@ static size_t block_of(const void *at)
 
 static void on_touch(int signal_number, siginfo_t *info, void *context)
 {
-    unsigned char *const page = (unsigned char *)((uintptr_t)info->si_addr / PAGE * PAGE);
+    unsigned char *const page = (unsigned char *)info->si_addr - (uintptr_t)info->si_addr % PAGE;
 
     (void)context;
     if (block_of(page) == BLOCKS_MAX || mprotect(page, PAGE, PROT_READ | PROT_WRITE) != 0) {

@@ -360,11 +360,11 @@ static void fairness_of_huge_sums(void **state)
     options.rule.ceiling = RATION_UNITS_MAX;
     tenants_init(&t, &options);
     for (int i = 0; i < 900; i++) {
-        CHECK_EQ(ration_ceiling_acquire(t.ceiling, ration_time_of(i * MS * 300), a_text(i % 3 == 0 ? "a" : "b"),
+        CHECK_EQ(ration_ceiling_acquire(t.ceiling, ration_time_of(MS * 300 * i), a_text(i % 3 == 0 ? "a" : "b"),
                                         RATION_UNITS_MAX, MS, &decision),
                  RATION_OK);
         CHECK_EQ(decision.result, RATION_GRANTED);
-        CHECK_EQ(ration_ceiling_release(t.ceiling, ration_time_of(i * MS * 300), decision.lease), RATION_OK);
+        CHECK_EQ(ration_ceiling_release(t.ceiling, ration_time_of(MS * 300 * i), decision.lease), RATION_OK);
     }
     CHECK_STR(tenants_call(&t, 900000 * MS, "fairness"),
               "a 0.5 0.333333 0.333333 0.666667 0.666667; b 0.5 0.666667 0.666667 1.333333 1.333333; agree");
@@ -387,10 +387,10 @@ static void fairness_of_sums_without_end(void **state)
     options.rule.ceiling = RATION_UNITS_MAX;
     tenants_init(&t, &options);
     for (int i = 0; i < 3 * 1100; i++) {
-        CHECK_EQ(ration_ceiling_acquire(t.ceiling, ration_time_of(i * MS * 300), a_text(names[i % 3]), RATION_UNITS_MAX,
+        CHECK_EQ(ration_ceiling_acquire(t.ceiling, ration_time_of(MS * 300 * i), a_text(names[i % 3]), RATION_UNITS_MAX,
                                         MS, &decision),
                  RATION_OK);
-        CHECK_EQ(ration_ceiling_release(t.ceiling, ration_time_of(i * MS * 300), decision.lease), RATION_OK);
+        CHECK_EQ(ration_ceiling_release(t.ceiling, ration_time_of(MS * 300 * i), decision.lease), RATION_OK);
     }
     CHECK_STR(tenants_call(&t, 990000 * MS, "fairness"),
               "a 0.333333 0.333333 0.333333 1 1; b 0.333333 0.333333 0.333333 1 1; c 0.333333 0.333333 0.333333 1 1; "
@@ -415,7 +415,7 @@ static void a_loan_of_many_lenders(void **state)
     listed[LENDERS] = (ration_tenant_share){"large", LENDERS, {0, 0}};
     options.rule.tenants = listed;
     options.rule.tenant_count = LENDERS + 1;
-    options.rule.ceiling = 2 * LENDERS * UNIT;
+    options.rule.ceiling = UNIT * 2 * LENDERS;
     tenants_init(&t, &options);
     CHECK_STR(tenants_call(&t, 0, "acquire l large 216 100"), "granted");
     CHECK_STR(tenants_call(&t, 0, "state 65"), "guarantee 1 held 0 own 0 lent 1 borrowed 0 want 0 idle");

@@ -10,7 +10,7 @@
 
 #define A 0
 #define B 1
-#define H 20 /* the horizon */
+#define H INT64_C(20) /* the horizon */
 
 typedef struct attack {
     const char *why;
@@ -41,8 +41,7 @@ static bool b_acquires(borrower *b, int64_t now, int64_t charge, int64_t hold_us
         rn_ceiling_asked(b->l.c, ration_time_of(now), &ask, verdict.reason, true);
         return false;
     }
-    rn_ceiling_take(b->l.c, ration_time_of(now), &ask, ration_time_of(now + hold_us), ++b->l.serial, 0,
-                    &b->holds[spare]);
+    rn_ceiling_take(b->l.c, ration_time_of(now), &ask, ++b->l.serial, 0, &b->holds[spare]);
     b->ends_at[spare] = now + hold_us;
     return true;
 }

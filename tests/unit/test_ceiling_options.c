@@ -403,7 +403,7 @@ static void settling(void **state)
     CHECK_EQ(lone_check(&l, 4, B, 61, 100), RATION_REASON_NOTHING_TO_BORROW);
     CHECK_EQ(lone_check(&l, 4, B, 60, 100), RATION_REASON_NONE);
     CHECK_EQ(lone_check(&l, 4, B, 0, RATION_UNSET), RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON);
-    lone_take(&l, 4, 'L', B, 60, 100, 0);
+    lone_take(&l, 4, 'L', lone_ask(B, 60, 100), 0);
     CHECK_EQ(lone_row(&l, 4, B).borrowed, 60);
     CHECK_EQ(lone_row(&l, 4, B).own, 40);
     CHECK_ROW("a comes back, 34 are on loan; then 66 are held and 34 are there");
@@ -423,10 +423,10 @@ static void what_does_not_bind(void **state)
 
     (void)state;
     lone_init(&l, &rule);
-    lone_take(&l, 0, 'B', B, 70, 1000, 0);
+    lone_take(&l, 0, 'B', lone_ask(B, 70, 1000), 0);
     CHECK_EQ(lone_row(&l, 0, B).own, 70);
     CHECK_EQ(lone_row(&l, 0, A).lent, 0);
-    lone_take(&l, 0, 'C', B, 70, 10, 0);
+    lone_take(&l, 0, 'C', lone_ask(B, 70, 10), 0);
     CHECK_EQ(lone_row(&l, 0, B).own, 140);
     CHECK_EQ(lone_stats(&l, 0).draining, 90);
     CHECK_EQ(lone_check(&l, 0, A, 10, 10), RATION_REASON_GUARANTEE_ON_LOAN);

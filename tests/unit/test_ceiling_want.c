@@ -243,7 +243,7 @@ static void a_waiter_is_served(void **state)
     rn_ceiling_found(l.c, ration_time_of(10), A, RATION_REASON_GUARANTEE_ON_LOAN);
     lone_end(&l, 1000, 'L');
     lone_leave(&l, 1000, A, 30, true);
-    lone_take(&l, 1000, 'A', A, 30, 50, 20);
+    lone_take(&l, 1000, 'A', lone_ask(A, 30, 50), 20);
     CHECK_EQ(lone_row(&l, 1000, A).reclaims, 1);
     CHECK_EQ(lone_row(&l, 1000, A).worst_reclaim_us, 990);
     CHECK_ROW("what the other waits for is wanted on");
@@ -251,7 +251,7 @@ static void a_waiter_is_served(void **state)
     CHECK_EQ(lone_row(&l, 9000, A).deficit_rest, 30 * 990 + 20 * 8000);
     CHECK_ROW("that is no reclaim unless it is found on loan");
     lone_leave(&l, 9000, A, 20, true);
-    lone_take(&l, 9000, 'C', A, 20, 50, 0);
+    lone_take(&l, 9000, 'C', lone_ask(A, 20, 50), 0);
     CHECK_EQ(lone_row(&l, 9000, A).reclaims, 1);
     CHECK_EQ(lone_row(&l, 9000, A).want, 0);
     CHECK_ROW(NULL);
