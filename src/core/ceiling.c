@@ -210,13 +210,6 @@ void rn_ceiling_check(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
     }
 }
 
-static ration_time declared_end(const rn_ceiling_ask *ask, ration_time now)
-{
-    if (ask->hold_us == RATION_UNSET || ask->hold_us == RATION_FOREVER_US)
-        return ration_time_of(RATION_NEVER_US);
-    return rn_time_min(rn_time_add(now, ask->hold_us), ration_time_of(RATION_TIME_MAX_US));
-}
-
 int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask)
 {
     rn_tenant *const tenant = &ceiling->tenants[ask->tenant];
@@ -229,6 +222,13 @@ int64_t rn_ceiling_need(rn_ceiling *ceiling, const rn_ceiling_ask *ask)
     if (ask->charge <= free)
         return 0;
     return may_borrow(ceiling, ask) ? ask->charge - free : RATION_FOREVER_US;
+}
+
+static ration_time declared_end(const rn_ceiling_ask *ask, ration_time now)
+{
+    if (ask->hold_us == RATION_UNSET || ask->hold_us == RATION_FOREVER_US)
+        return ration_time_of(RATION_NEVER_US);
+    return rn_time_min(rn_time_add(now, ask->hold_us), ration_time_of(RATION_TIME_MAX_US));
 }
 
 void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, uint64_t serial, int64_t left,

@@ -4,7 +4,7 @@
  *
  * Each gets its part rounded down; what is left over goes, one micro-unit each, to those whose parts were rounded down
  * by most, ties to those declared first. So the parts add up to the whole, always the same way. Whose turn that is, is
- * found by halving the span of the remainders: no sorting, no memory, which a ceiling that is resized could not ask for.
+ * found by halving the span of the remainders: no sorting, and no memory, for which a resize could not ask.
  *
  * Max-min fairness by progressive filling: whoever wants least for its weight is served first, as long as its demand
  * fits into its part of what is left; what those leave is split among the others, none of whom reaches its demand. A

@@ -2,8 +2,9 @@
 /*
  * When a refused request would fit: the leases in its way, in order of their declared ends.
  *
- * What frees units for it lies in the trees of several tenants: loans of its own guarantee; its own leases and the loans
- * of idle lenders, if it would borrow; leases and loans of those above their guarantee, if the ceiling itself is full.
+ * What frees units for it lies in the trees of several tenants: loans of its own guarantee; its own leases and the
+ * loans of idle lenders, if it would borrow; leases and loans of those above their guarantee, if the ceiling itself is
+ * full.
  * A walk merges these trees. Two heaps keep the tenants of the latter two sorts by the end of their next lease or loan,
  * between walks their first; so a walk costs O(log tenants) for each lease that it looks at, however many tenants there
  * are. It moves tenants on as it goes and puts back those it has moved.

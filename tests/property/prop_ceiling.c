@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ceiling against chapter 2 as slowly as it can be written: any tenants, any calls, verdicts, times and every number
- * of the reports the same; and what must hold whatever happens.
+ * The ceiling against chapter 2 as slowly as it can be written: any tenants, any calls, verdicts, times and every
+ * number of the reports the same; and what must hold whatever happens.
  *
- * In a tame run leases cost what they asked for and guarantees stay: then nobody uses more than its guarantee and what it
- * borrows. In others both may change.
+ * In a tame run leases cost what they asked for and guarantees stay: then nobody uses more than its guarantee and what
+ * it borrows. In others both may change.
  */
 #include "support/ceiling_model.h"
 #include "support/check.h"

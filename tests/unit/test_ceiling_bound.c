@@ -137,8 +137,8 @@ static void without_the_signal_it_starves(void **state)
 }
 
 /*
- * Why idleAfter must be longer than the horizon: the worst loan begins in the instant in which a asks, and ends just when
- * a protection of the same length does. A rule like that is refused; here it is slipped in behind the check.
+ * Why idleAfter must be longer than the horizon: the worst loan begins in the instant in which a asks, and ends just
+ * when a protection of the same length does. A rule like that is refused; here it is slipped in behind the check.
  */
 static void an_equal_idle_after_would_break_it(void **state)
 {
