@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The decision API: every operation against openapi.yaml, over TCP and a Unix socket; leases, waiters, keys, times."""
 
+import os
 import signal
 import subprocess
 import threading
@@ -9,7 +10,7 @@ import time
 import pytest
 
 from api import BODY_MAX, Api, Bodies, is_valid, operations
-from house import RATION, Gateway, one_provider, slots
+from house import RATION, ROOT, Gateway, one_provider, slots
 
 URL = "http://127.0.0.1:9"  # nobody is asked
 ASK = {"account": "a"}
@@ -696,3 +697,65 @@ def test_an_end_amid_everything(gateway):
     assert done.returncode == 0, done.stdout + done.stderr
     recorded = (gw.folder / "calls.jsonl").read_text()
     assert '"op":"acquire"' in recorded and '"ttl":30000' in recorded
+
+
+# ---- examples
+
+
+@pytest.fixture
+def governed(provider, gateway):
+    """A provider behind an account, and how many of its calls ran at once."""
+
+    def start(*limits, listen=None):
+        seen = {"now": 0, "most": 0, "all": 0}
+        lock = threading.Lock()
+
+        def handler(_, connection):
+            with lock:
+                seen["now"] += 1
+                seen["all"] += 1
+                seen["most"] = max(seen["most"], seen["now"])
+            time.sleep(0.02)
+            with lock:
+                seen["now"] -= 1
+            connection.reply(200, body=b"fine")
+
+        url = provider(handler).url
+        return gateway(one_provider(url, limits, settings={"listen": listen} if listen else None)), url, seen
+
+    return start
+
+
+def example(name, *arguments, **environment):
+    return subprocess.run([ROOT / "examples" / name, *arguments], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
+
+
+def test_the_example_for_curl(governed, listen):
+    gw, url, seen = governed(slots(1), listen=listen)
+    if gw.control_port is None:
+        done = example("curl-api.sh", "a", f"{url}/x", RATION_SOCKET=gw.control_address.removeprefix("unix:"))
+    else:
+        done = example("curl-api.sh", "a", f"{url}/x", f"http://{gw.control_address}")
+    assert done.returncode == 0 and "200 under lease" in done.stdout, done
+    assert seen["all"] == 1
+    assert Api(gw).get("leases").json() == {"leases": []}
+
+
+def test_the_example_for_curl_is_refused(governed):
+    gw, url, seen = governed({"name": "none", "kind": "rate", "rate": "1/h", "burst": 1, "scope": {"by": ["account"]}})
+    example("curl-api.sh", "a", f"{url}/x", f"http://{gw.control_address}")
+    done = example("curl-api.sh", "a", f"{url}/x", f"http://{gw.control_address}")
+    assert done.returncode == 1 and '"reason":"deadline"' in done.stderr
+    assert seen["all"] == 1
+
+
+def test_the_example_for_python(governed, listen):
+    gw, url, seen = governed(slots(3), listen=listen)
+    control = gw.control_address if gw.control_port is None else f"http://{gw.control_address}"
+    done = example("api_client.py", "a", f"{url}/x", "40", control)
+    assert done.returncode == 0 and done.stdout == "40 x 200\n", done
+    assert seen["all"] == 40 and seen["most"] <= 3
+    assert Api(gw).get("leases").json() == {"leases": []}
+    done = example("api_client.py", "nobody", f"{url}/x", "2", control)
+    assert done.stdout == "2 x unknown_account\n"

@@ -35,6 +35,18 @@ PROMISES = {
         "ration_adaptive_limit": r'limit="at-once",key="my-shop"} \d+',
         "usedCallMs": '"usedCallMs": [1-9]',
     },
+    "decision-api": {
+        "tee first": r'"result":"granted","lease":"0-1","waitedMs":0,"ttlMs":30000',
+        "sed -n": "lease 0-1",
+        "120.5": '"released"',
+        "limits/tokens": '"used":120.5,"external":0,"remaining":879.5',
+        '"timeout":50': r"429 Too Many Requests\s+Ration-Refused: deadline",
+        """'{"account":"my-shop"}' http://127.0.0.1:7601/v1/check""": '"result":"refused","reason":"concurrency_full"',
+        "grep -o '\"id\"": r'(?s)"id":"[^"]*".*"id":',
+        "for id in": r'(?s)released.*released',
+        "cut -d": r'(?s)^{"result":"granted","lease":("[0-9-]+")\s+{"result":"granted","lease":\1',
+        "sleep 0.5": r'\{"leases":\[\]\}',
+    },
     "record-and-replay": {
         "for i in": "200\n200\n429\n429",
         '"refused"': '"reason":"rate_limited"',

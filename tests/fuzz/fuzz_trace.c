@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "trace/canonical.h"
 #include "trace/json.h"
 #include "trace/reader.h"
@@ -82,6 +83,30 @@ static void lines(ration_text text)
             MUST(fault.line == reader.number && fault.column >= 1 && fault.text[0] != '\0');
         text.data += end != NULL ? used + 1 : used;
         text.size -= end != NULL ? used + 1 : used;
+    }
+    rn_trace_reader_fini(&reader);
+}
+
+/* The whole as a body of each call of the API: a fault has words and a member that is UTF-8. */
+static void bodies(ration_text text)
+{
+    static const rn_trace_op ops[] = {RN_TRACE_ACQUIRE, RN_TRACE_CHECK, RN_TRACE_RELEASE, RN_TRACE_OBSERVE,
+                                      RN_TRACE_RENEW};
+    rn_trace_reader reader;
+    rn_trace_line asked;
+    rn_trace_fault fault;
+
+    rn_trace_reader_init(&reader, rn_mem_default());
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        const int err = rn_trace_read_body(&reader, ops[i], text, &asked, &fault);
+
+        if (err == RATION_ERR_SYNTAX) {
+            MUST(fault.column >= 1 && fault.text[0] != '\0');
+            MUST(rn_text_is_utf8(ration_text_of(fault.member)));
+        } else if (err == RATION_OK) {
+            MUST(asked.op == ops[i]);
+            MUST(asked.id.size > 0 || ops[i] == RN_TRACE_ACQUIRE || ops[i] == RN_TRACE_CHECK);
+        }
     }
     rn_trace_reader_fini(&reader);
 }
@@ -171,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         meaning(text, judged);
     json_decref(judged);
     lines(text);
+    bodies(text);
     replay(text);
     return 0;
 }
