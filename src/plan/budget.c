@@ -104,9 +104,6 @@ int64_t rn_scope_left(const ration_plan_scope *scope)
 
 int64_t rn_scope_others(const ration_plan_scope *scope, ration_time now, int64_t span_us)
 {
-    if (scope->rolling_us > 0)
-        return 0;
-
     const int64_t elapsed_us = rn_max(now.us - scope->start.us, rn_div_ceil(rn_scope_window(scope), PARTS));
 
     return rn_wide_int(rn_wide_div_ceil((rn_wide)(uint64_t)scope->external * (uint64_t)span_us, (uint64_t)elapsed_us));

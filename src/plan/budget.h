@@ -30,7 +30,7 @@ const char *rn_scope_fault(const ration_plan_scope *scope, ration_time now, cons
 
 /* What may be spent of U - R now, before what others will take: min(U - c, left) - R. Negative in debt. */
 int64_t rn_scope_left(const ration_plan_scope *scope);
-/* What others will spend within `span_us` at their pace so far; 0 in a rolling window. */
+/* What others will spend of a calendar window within `span_us`, at their pace so far. */
 int64_t rn_scope_others(const ration_plan_scope *scope, ration_time now, int64_t span_us);
 rn_budget rn_scope_budget(const ration_plan_scope *scope, ration_time now);
 /* A whole window. */

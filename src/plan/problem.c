@@ -159,15 +159,11 @@ static int64_t calls_of(const ration_plan_job *job, int64_t children)
     return calls > RATION_UNITS_MAX ? RATION_UNSET : (int64_t)calls;
 }
 
-/* What a run takes of one limit; RATION_UNSET: more than can be counted. */
+/* What a run takes of one limit; RATION_UNSET: more than can be counted, though the calls of the whole run can be. */
 static int64_t amount_of(const ration_plan_job *job, const ration_plan_use *use)
 {
     const int64_t calls = calls_of(job, use->children);
     const uint64_t charge = (uint64_t)(use->charge == 0 ? RATION_UNIT : use->charge);
-
-    if (calls == RATION_UNSET)
-        return RATION_UNSET;
-
     const rn_wide amount = rn_wide_div_ceil((rn_wide)(uint64_t)calls * charge, (uint64_t)RATION_UNIT);
 
     return amount > RATION_UNITS_MAX ? RATION_UNSET : (int64_t)amount;
