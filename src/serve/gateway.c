@@ -6,7 +6,11 @@
  * decider says `rn_gateway_touch`; at the end of the turn its events are taken, once, from the bottom of the stack, so
  * that an event which starts or ends a call never runs inside another one's.
  *
- * Invariant: between turns the decider has no event left, and the timer stands at its next deadline.
+ * A window that ends, or a circuit that opens, may have an event for each of thousands of waiters: a turn takes a
+ * bounded number of them, and others get a turn in between.
+ *
+ * Invariant: between turns the decider has no event left, or the next turn is due at once; and the timer stands at its
+ * next deadline.
  */
 #include "serve/gateway.h"
 
@@ -20,6 +24,7 @@
 
 #define ACCOUNT_MAX_BYTES 256
 #define BREAKER_LINES 20 /* a second */
+#define EVENTS_A_TURN 500
 #define TARGET_MAX_BYTES ((size_t)256 << 10)
 
 /* ---- the decider's events */
@@ -127,23 +132,36 @@ static void steps_log(rn_gateway *gw, uint64_t count, struct rn_steps_told *told
                  NULL);
 }
 
-void rn_gateway_settle(rn_gateway *gw)
+/* Take at most so many events. True: that may not have been all. */
+static bool events_take(rn_gateway *gw, size_t most)
 {
     const rn_clock *clock = rn_loop_clock(gw->loop);
     rn_decider *d = gw->decider;
     ration_event event;
+    size_t taken = 0;
 
     steps_log(gw, clock->steps_forward, &gw->forward, "forward");
     steps_log(gw, clock->steps_backward, &gw->backward, "backward");
-    while (d->ops->next_event(d, &event))
+    for (; taken < most && d->ops->next_event(d, &event); taken++)
         gateway_hear(gw, &event);
     if (rn_timer_set(&gw->timer, d->ops->next_deadline(d)) != RATION_OK)
         gw->counts.errors++;
+    return taken == most;
+}
+
+void rn_gateway_settle(rn_gateway *gw)
+{
+    (void)events_take(gw, SIZE_MAX);
 }
 
 static void on_settle(rn_deferred *work)
 {
-    rn_gateway_settle((rn_gateway *)(void *)((char *)work - offsetof(rn_gateway, settle)));
+    rn_gateway *gw = (rn_gateway *)(void *)((char *)work - offsetof(rn_gateway, settle));
+
+    if (!events_take(gw, EVENTS_A_TURN))
+        return;
+    rn_loop_forget(gw->loop, work); /* from this turn, where what was heard may have put it */
+    rn_loop_defer_next(gw->loop, work);
 }
 
 static void on_deadline(void *user, ration_time now)

@@ -71,13 +71,12 @@ static int64_t hold_percentile(const rn_hold_learner *hold)
 
 static void hold_turn(rn_hold_learner *hold, ration_time now)
 {
+    if (hold->present.samples >= RN_HOLD_WINDOW_SAMPLES && rn_sub(now.us, hold->began_at.us) >= RN_HOLD_WINDOW_US) {
+        hold->past = hold->present;
+        hold->present = (rn_hold_window){.samples = 0};
+    }
     if (hold->present.samples == 0)
         hold->began_at = now;
-    if (hold->present.samples < RN_HOLD_WINDOW_SAMPLES || rn_sub(now.us, hold->began_at.us) < RN_HOLD_WINDOW_US)
-        return;
-    hold->past = hold->present;
-    hold->present = (rn_hold_window){.samples = 0};
-    hold->began_at = now;
 }
 
 void rn_hold_learn(rn_hold_learner *hold, ration_time now, int64_t held_us, bool whole)

@@ -94,7 +94,6 @@ void rn_series_end(rn_series *series)
         sample_write(series, &series->group, true);
     series->count = 0;
     series->rested = false;
-    series->rest = 0;
 }
 
 static void rest_add(rn_series *series, int64_t value)

@@ -21,8 +21,8 @@ typedef struct script {
     ration_result result;
     int cancel_err;
     ration_reason reason; /* refused: why */
-    ration_event event;   /* once, if `due` */
-    bool due;
+    ration_event event;   /* so many times */
+    size_t due;
     /* what it heard */
     void *user;
     size_t submits, cancels, releases, observes, healths;
@@ -125,9 +125,9 @@ static inline bool script_next_event(rn_decider *d, ration_event *out)
 {
     script *s = script_of(d);
 
-    if (!s->due)
+    if (s->due == 0)
         return false;
-    s->due = false;
+    s->due--;
     *out = s->event;
     out->user = s->user;
     return true;
@@ -216,7 +216,7 @@ static inline void stage_event(stage *s, ration_event_type type)
     s->decider.event = (ration_event){.type = type, .lease = {1, 7}, .waited_us = 1500};
     s->decider.event.decision =
         (ration_decision){.result = RATION_REFUSED, .reason = RATION_REASON_DEADLINE, .retry_at = {RATION_NEVER_US}};
-    s->decider.due = true;
+    s->decider.due = 1;
     rn_gateway_touch(s->gateway);
 }
 

@@ -17,7 +17,7 @@ static void ask(stage *s, int64_t delay_us)
                                       .breaker = RATION_BREAKER_OPEN,
                                       .decision = {.retry_at = {now.us + delay_us}},
                                       .account = ration_text_of("a")};
-    s->decider.due = true;
+    s->decider.due = 1;
     rn_gateway_touch(s->gateway);
 }
 
@@ -167,7 +167,7 @@ static void test_one_at_a_time(void **state)
     stage_check(&s, BREAKER("path: /"), RATION_GRANTED);
     stage_ask_provider(&s);
     ask(&s, DELAY_US);
-    RUN_UNTIL(s.loop, !s.decider.due);
+    RUN_UNTIL(s.loop, s.decider.due == 0);
     CHECK_EQ(s.decider.submits, 1);
     wire_send(&s.provider, REPLY("200", "") "body");
     RUN_UNTIL(s.loop, ended(&s) == 1);
@@ -176,6 +176,32 @@ static void test_one_at_a_time(void **state)
     stage_close(&s);
     CHECK_EQ(s.decider.releases, 2);
     CHECK_EQ(s.decider.healths, 1);
+}
+
+/* Nothing of one that is over has anything to do with what comes after. */
+static void test_over_is_over(void **state)
+{
+    stage s;
+    (void)state;
+
+    stage_open(&s, BREAKER("path: /"));
+    s.decider.result = RATION_GRANTED;
+    ask(&s, 200000);
+    stage_ask_provider(&s);
+    const int64_t began_us = rn_loop_now(s.loop).us;
+    wire_send(&s.provider, REPLY("200", "") "body");
+    RUN_UNTIL(s.loop, ended(&s) == 1);
+    RUN_UNTIL(s.loop, rn_loop_now(s.loop).us > began_us + 250000 || (rn_gateway_touch(s.gateway), false));
+    CHECK_ROW("its deadline");
+    CHECK_EQ(ended(&s), 1);
+
+    CHECK_ROW("its lease");
+    s.decider.submit_err = RATION_ERR_NOMEM;
+    ask(&s, DELAY_US);
+    RUN_UNTIL(s.loop, ended(&s) == 2);
+    CHECK_EQ(s.decider.releases, 1);
+    CHECK_EQ(s.decider.healths, 1);
+    stage_close(&s);
 }
 
 static void test_not_asked(void **state)
@@ -212,7 +238,7 @@ static void answer(stage *s, ration_event_type type)
 {
     s->decider.event = (ration_event){.type = type, .at = rn_loop_now(s->loop), .lease = {1, 7}};
     s->decider.event.decision = (ration_decision){.result = RATION_REFUSED, .reason = RATION_REASON_DEADLINE};
-    s->decider.due = true;
+    s->decider.due = 1;
     rn_gateway_touch(s->gateway);
 }
 
@@ -270,7 +296,7 @@ static void test_given_up(void **state)
             CHECK_EQ(rn_gateway_counts(s.gateway)->checks[RN_CHECK_NO_RESULT], 1);
             CHECK_ROW("none begins while it drains");
             ask(&s, DELAY_US);
-            RUN_UNTIL(s.loop, !s.decider.due);
+            RUN_UNTIL(s.loop, s.decider.due == 0);
         }
         rn_gateway_free(s.gateway);
         s.gateway = NULL;
@@ -285,9 +311,9 @@ static void test_given_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_it_asks),  cmocka_unit_test(test_results),   cmocka_unit_test(test_deadlines),
-        cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_not_asked), cmocka_unit_test(test_one_that_waits),
-        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_what_it_asks),   cmocka_unit_test(test_results),      cmocka_unit_test(test_deadlines),
+        cmocka_unit_test(test_one_at_a_time),  cmocka_unit_test(test_over_is_over), cmocka_unit_test(test_not_asked),
+        cmocka_unit_test(test_one_that_waits), cmocka_unit_test(test_given_up),
     };
 
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

@@ -100,13 +100,37 @@ static void test_freed_while_waiting(void **state)
         stage_wait(&s, RATION_QUEUED);
         s.decider.cancel_err = late ? RATION_ERR_UNKNOWN : RATION_OK;
         s.decider.event = (ration_event){.type = RATION_EVENT_GRANTED, .lease = {1, 7}};
-        s.decider.due = late;
+        s.decider.due = late ? 1 : 0;
         rn_gateway_free(s.gateway);
         s.gateway = NULL;
         CHECK_EQ(s.decider.cancels, 1);
         CHECK_EQ(s.decider.releases, late);
         stage_close(&s);
     }
+}
+
+/* A flood of events is taken in turns, between which others are served. */
+static void test_a_flood_of_events(void **state)
+{
+    stage s;
+    size_t left = SIZE_MAX, turns = 0;
+    (void)state;
+
+    stage_open(&s, "");
+    s.decider.event = (ration_event){.type = RATION_EVENT_PENALTY, .decision = {.retry_at = {RATION_NEVER_US}}};
+    s.decider.due = 5000;
+    rn_gateway_touch(s.gateway);
+    while (s.decider.due > 0) {
+        (void)uv_run(rn_loop_uv(s.loop), UV_RUN_NOWAIT);
+        CHECK(left == SIZE_MAX || left - s.decider.due <= 500);
+        left = s.decider.due;
+        CHECK(++turns < 100);
+    }
+    CHECK(turns >= 10);
+    s.decider.due = 5000;
+    stage_close(&s);
+    CHECK_ROW("at the end all of them are taken");
+    CHECK_EQ(s.decider.due, 0);
 }
 
 /* ---- leases */
@@ -203,7 +227,7 @@ static void test_a_lease_that_is_lost(void **state)
     stage_open(&s, "");
     stage_send(&s);
     stage_event(&s, RATION_EVENT_LOST);
-    RUN_UNTIL(s.loop, !s.decider.due);
+    RUN_UNTIL(s.loop, s.decider.due == 0);
     wire_send(&s.provider, REPLY("200", "") "body");
     RUN_UNTIL(s.loop, wire_has(&s.client, "\r\n\r\nbody"));
     RUN_UNTIL(s.loop, calls(&s) == 0);
@@ -282,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_a_refusal_by_event),
         cmocka_unit_test(test_a_decider_that_fails),
         cmocka_unit_test(test_freed_while_waiting),
+        cmocka_unit_test(test_a_flood_of_events),
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_leaving_with_a_lease),
         cmocka_unit_test(test_a_lease_that_is_lost),

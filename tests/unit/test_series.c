@@ -105,6 +105,22 @@ static void test_rest(void **state)
     }
 }
 
+/* The first come of equals stays. */
+static void test_rest_of_equals(void **state)
+{
+    rn_series series;
+    char key[RN_SERIES_TOP + 1][8];
+    (void)state;
+
+    rn_series_init(&series, &sums);
+    for (size_t i = 0; i < RN_SERIES_TOP + 1; i++) {
+        (void)snprintf(key[i], sizeof key[i], "k%zu", i);
+        add(&series, "l", key[i], 7, false);
+    }
+    CHECK_TEXT(series.top[RN_SERIES_TOP - 1].labels[1], key[RN_SERIES_TOP - 1]);
+    rn_series_fini(&series);
+}
+
 static void test_names(void **state)
 {
     static const struct {
@@ -214,10 +230,8 @@ static void test_families(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_rest),     cmocka_unit_test(test_rest_of_equals),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_families),
     };
 
     return cmocka_run_group_tests_name("series", tests, NULL, NULL);
