@@ -46,19 +46,19 @@ static bool stalled_less(const rn_tree_node *a, const rn_tree_node *b)
     return tenant_in_stalled(a)->index < tenant_in_stalled(b)->index;
 }
 
-/* Give everybody the guarantee that follows from size and weights; those who gain may go on. */
+/* Give everybody the guarantee that follows from size and weights: who gains may go on, who loses may have to borrow. */
 static void guarantees_split(rn_ceiling *ceiling)
 {
     rn_split_guarantees(ceiling);
     for (uint32_t i = 0; i < ceiling->count; i++) {
         rn_tenant *const tenant = &ceiling->tenants[i];
         const ration_ratio lend = rn_tenant_rule(ceiling, tenant)->lend;
-        const bool grows = tenant->part > tenant->guarantee;
+        const bool moves = tenant->part != tenant->guarantee;
 
         tenant->guarantee = tenant->part;
         tenant->lendable = rn_ratio_of(tenant->part, lend.den > 0 ? lend : ceiling->spec->rule->lend);
         rn_tenant_changed(ceiling, tenant);
-        if (grows)
+        if (moves)
             rn_tenant_freed(ceiling, tenant);
     }
 }

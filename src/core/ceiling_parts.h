@@ -146,7 +146,7 @@ bool rn_hold_before(const rn_ceiling_hold *a, const rn_ceiling_hold *b);
 
 /* Its own, lent or guarantee, its want or its idleness have changed: everything that follows from them. */
 void rn_tenant_changed(rn_ceiling *ceiling, rn_tenant *tenant);
-/* It has more free units than before. */
+/* It has more free units than before, or another guarantee. */
 void rn_tenant_freed(rn_ceiling *ceiling, rn_tenant *tenant);
 
 /* ceiling_split.c */

@@ -477,7 +477,7 @@ static void counter_shrunk(ration_engine *engine, rn_counter *counter)
         .deadline = counter->watch_deadline_min,
         .may_wait = true,
     };
-    /* What a lane can have is its own affair, and never becomes too little for ever. */
+    /* What a lane can have is its own affair; it becomes too little for ever only where guarantees shrink. */
     rn_verdict verdict = {.fit = RN_FIT_SHORT};
 
     if (counter->watcher_count == 0 || counter->limit->rule->enforce != RATION_ENFORCE_ON)
@@ -662,6 +662,9 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
     SLIST_FOREACH (follower, &counter->lanes->followers, in_followers) {
         rn_share_resize(follower, engine->now, level);
         rn_mark(engine, follower, true);
+        /* A guarantee may have become too small for one whose hold is too long to borrow. */
+        if (level < before)
+            counter_doom(engine, follower);
     }
     /* May be lost for want of memory: where the limit stands can be asked. */
     if (rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)

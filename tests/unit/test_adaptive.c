@@ -21,6 +21,21 @@ static const char *const by_x[] = {"var:x"};
         .name = (NAME), .kind = RATION_KIND_CONCURRENCY, .scope = (SCOPE), .scope_count = 1, .max = (MAX)*UNIT         \
     }
 
+static const ration_tenant_share one_and_two[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 2}};
+static const ration_tenant_share equals[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
+
+#define FOLLOWS(TENANTS)                                                                                               \
+    {                                                                                                                  \
+        .name = "fair", .kind = RATION_KIND_SHARE, .counts = RATION_COUNTS_REQUESTS, .scope = by_account,              \
+        .scope_count = 1, .share = {                                                                                   \
+            .follows = "l",                                                                                            \
+            .tenants = (TENANTS),                                                                                      \
+            .tenant_count = 2,                                                                                         \
+            .reclaim_horizon_us = MS(100),                                                                             \
+            .idle_after_us = MS(200)                                                                                   \
+        }                                                                                                              \
+    }
+
 static const char *ask(int64_t at_ms, const char *request)
 {
     return world_ask(&w, MS(at_ms), request);
@@ -242,18 +257,8 @@ static void a_pause_until_the_providers_time(void **state)
 
 static void a_share_follows(void **state)
 {
-    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
     static const ration_limit_rule limits[] = {
-        {.name = "fair",
-         .kind = RATION_KIND_SHARE,
-         .counts = RATION_COUNTS_REQUESTS,
-         .scope = by_account,
-         .scope_count = 1,
-         .share = {.follows = "l",
-                   .tenants = tenants,
-                   .tenant_count = 2,
-                   .reclaim_horizon_us = MS(100),
-                   .idle_after_us = MS(200)}},
+        FOLLOWS(equals),
         ADAPTIVE(.initial_limit = 4),
     };
     static const char *const names[] = {"a1", "a2"};
@@ -298,21 +303,52 @@ static void asking_that_fills_a_cap_is_demand(void **state)
     world_fini(&w);
 }
 
+/* Chapter 1, step 2, becomes true for who waits: its hold is too long to borrow, and its guarantee has shrunk. */
+static void a_guarantee_that_shrinks_refuses_who_cannot_borrow(void **state)
+{
+    static const ration_limit_rule limits[] = {FOLLOWS(one_and_two), ADAPTIVE(.initial_limit = 3)};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "a1 tenant=a hold=1000"), "granted");
+    CHECK_STR(ask(0, "a2 tenant=a hold=1000 wait=4000"), "queued"); /* its own lease will come back */
+    CHECK_STR(ask(0, "a3 tenant=a hold=100 wait=4000"), "queued");
+    CHECK_STR(world_observe(&w, MS(1), "a1", 429, "Retry-After", "0.001"), "observed");
+    CHECK_STR(world_events(&w), "limit l 1;refused a2 hold_exceeds_reclaim_horizon fair 1;");
+    CHECK_STR(done(2, "a1"), "released");
+    CHECK_STR(world_events(&w), "granted a3 2;");
+    world_fini(&w);
+}
+
+/* What its guarantee was enough for must be borrowed now; nobody has told it, but it is told when there is some. */
+static void a_guarantee_that_shrinks_makes_a_borrower(void **state)
+{
+    static const ration_limit_rule limits[] = {FOLLOWS(one_and_two), ADAPTIVE(.initial_limit = 4),
+                                               SLOTS("slots", by_x, 1)};
+
+    (void)state;
+    world_init(&w, limits, 3);
+    CHECK_STR(ask(0, "s tenant=a account=bcc x=1"), "granted"); /* another ceiling, the same slot */
+    CHECK_STR(ask(0, "b1 tenant=b"), "granted");
+    CHECK_STR(ask(0, "a1 tenant=a"), "granted");
+    CHECK_STR(ask(0, "a2 tenant=a x=1 hold=50 wait=4000"), "queued");
+    CHECK_STR(done(10, "a1"), "released"); /* now it is short of the slot alone */
+    CHECK_STR(world_observe(&w, MS(10), "b1", 429, "Retry-After", "0.001"), "observed");
+    CHECK_STR(world_events(&w), "limit l 2;");
+    CHECK_STR(done(20, "b1"), "released");
+    CHECK_STR(done(30, "s"), "released");
+    world_advance(&w, MS(220) - 1);
+    CHECK_STR(world_events(&w), "");
+    world_advance(&w, MS(220)); /* b has been quiet for long enough */
+    CHECK_STR(world_events(&w), "granted a2 220;");
+    world_fini(&w);
+}
+
 /* Its ceiling would grow with the limit that it follows: a check says so, and nothing has moved. */
 static void a_check_foresees_a_follower(void **state)
 {
-    static const ration_tenant_share tenants[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 1}};
     static const ration_limit_rule limits[] = {
-        {.name = "fair",
-         .kind = RATION_KIND_SHARE,
-         .counts = RATION_COUNTS_REQUESTS,
-         .scope = by_account,
-         .scope_count = 1,
-         .share = {.follows = "l",
-                   .tenants = tenants,
-                   .tenant_count = 2,
-                   .reclaim_horizon_us = MS(100),
-                   .idle_after_us = MS(200)}},
+        FOLLOWS(equals),
         ADAPTIVE(.initial_limit = 2, .increase_step = 2),
     };
     ration_request r = RATION_REQUEST_INIT;
@@ -351,6 +387,8 @@ int main(void)
         cmocka_unit_test(a_large_charge_fits_on_loan),
         cmocka_unit_test(a_pause_until_the_providers_time),
         cmocka_unit_test(a_share_follows),
+        cmocka_unit_test(a_guarantee_that_shrinks_refuses_who_cannot_borrow),
+        cmocka_unit_test(a_guarantee_that_shrinks_makes_a_borrower),
         cmocka_unit_test(a_check_foresees_a_follower),
         cmocka_unit_test(asking_that_fills_a_cap_is_demand),
     };
