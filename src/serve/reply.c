@@ -28,7 +28,9 @@ static void reply_send(rn_inbound *in, int status, const char *type, const rn_ht
 
 void rn_reply(rn_inbound *in, int status, const char *type, const rn_http_field *extra, const rn_output *body)
 {
-    reply_send(in, status, type, extra, extra != NULL ? 1 : 0, body);
+    const rn_http_field none = {{NULL, 0}, {NULL, 0}};
+
+    reply_send(in, status, type, extra != NULL ? extra : &none, extra != NULL ? 1 : 0, body);
 }
 
 static void reply_problem(rn_inbound *in, const rn_problem *problem, const rn_http_field *extra, size_t count)

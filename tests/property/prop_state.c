@@ -142,8 +142,10 @@ static void keep(void *ctx, const ration_record *record)
     k->part_count += record->u.quota.part_count;
 }
 
+enum kind { ASK, END, ANSWER };
+
 typedef struct act {
-    enum { ASK, END, ANSWER } what;
+    enum kind what;
     size_t who;
     int x;
     int64_t cost;
@@ -157,7 +159,7 @@ static act act_draw(choices *c)
     static const int statuses[] = {200, 200, 200, 429, 500};
 
     return (act){
-        .what = (int)choose(c, 2),
+        .what = (enum kind)choose(c, 2),
         .who = (size_t)choose(c, HELD - 1),
         .x = (int)choose(c, 2),
         .cost = choose_from(c, 1, 5) * UNIT,
