@@ -68,8 +68,8 @@ RATION_API int ration_ceiling_release(ration_ceiling *ceiling, ration_time now, 
 
 /**
  * Give the tenants other weights, and the ceiling another size: `rule` is checked as by `ration_ceiling_new` and must
- * name the same tenants. Leases and loans stay; what is held above a guarantee that has shrunk drains, is reported as
- * `draining`, and nothing is granted beyond the ceiling meanwhile.
+ * name the same tenants in the same order. Leases and loans stay; what is held above a guarantee that has shrunk
+ * drains, is reported as `draining`, and nothing is granted beyond the ceiling meanwhile.
  */
 RATION_API RATION_MUST_CHECK int ration_ceiling_reweight(ration_ceiling *ceiling, ration_time now,
                                                          const ration_share_rule *rule, ration_fault *fault);

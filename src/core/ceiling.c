@@ -71,7 +71,7 @@ static void tenant_init(rn_tenant *tenant, uint32_t index, ration_time started_a
     tenant->asked_at = started_at;
     tenant->used_at = started_at;
     tenant->cool_until = started_at;
-    rn_heap_node_init(&tenant->in_quiet);
+    rn_heap_node_init(&tenant->in_cooling);
     rn_heap_node_init(&tenant->in_lapses);
     rn_heap_node_init(&tenant->in_lenders);
     rn_heap_node_init(&tenant->in_over);
@@ -303,7 +303,7 @@ void rn_ceiling_give_back(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold 
     ceiling->held -= hold->charge;
     tenant->asked_at = now;
     tenant->used_at = now;
-    rn_pool_rest(ceiling, tenant);
+    rn_pool_wake(ceiling, tenant);
     rn_tenant_changed(ceiling, tenant);
     if (hold->own > 0)
         rn_tenant_freed(ceiling, tenant);

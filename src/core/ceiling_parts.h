@@ -20,61 +20,63 @@ struct rn_slice {
 };
 SLIST_HEAD(rn_slice_list, rn_slice);
 
+/* What a search or an admission looks at stands together and first: of many tenants, few lines are in the cache. */
 typedef struct rn_tenant {
-    uint32_t index;
+    rn_tree_node in_pool; /* while there is something to lend */
+    int64_t available;    /* what it can lend now; 0 unless it is idle */
+
     int64_t guarantee;
     int64_t lendable; /* what of it may be on loan at most */
     int64_t own;      /* of it, in use by its own leases */
     int64_t lent;     /* of it, on loan */
     int64_t held;     /* all units of its leases */
+    rn_tree leases;   /* in order of ends */
+    rn_tree loans;    /* slices of its guarantee, in order of ends */
     uint64_t lease_count;
-    rn_tree leases; /* in order of ends */
-    rn_tree loans;  /* slices of its guarantee, in order of ends */
-
-    ration_time asked_at;   /* the last refusal, waiter or release: while it holds leases nobody looks */
-    ration_time used_at;    /* the last release, likewise */
-    ration_time cool_until; /* it lends nothing before */
     int64_t waiting;
-    int64_t shorts;    /* of those, short of this ceiling */
-    int64_t wait_most; /* the largest charge since somebody waits */
+    int64_t shorts;               /* of those, short of this ceiling */
+    ration_time asked_at;         /* the last refusal, waiter or release: while it holds leases nobody looks */
+    ration_time used_at;          /* the last release, likewise */
+    TAILQ_ENTRY(rn_tenant) rests; /* while it is quiet, but not for long enough */
+    uint64_t granted;
+    int64_t granted_cost;
+    uint32_t index;
+    bool resting;
+    bool idle; /* it may lend */
     bool wanting;
-    int64_t want; /* the largest refused charge outstanding */
-    ration_time refused_at;
     bool reclaiming;
-    ration_time reclaim_at;
+    bool touched;
+    bool has_moved;
 
+    rn_heap_node in_cooling; /* quiet for long enough, but not yet past its cooldown */
+    ration_time quiet_at;    /* its key there */
+    rn_heap_node in_lapses;
+    ration_time lapse_at;   /* its key there: never after the instant itself */
+    ration_time cool_until; /* it lends nothing before */
+    int64_t wait_most;      /* the largest charge since somebody waits */
+    int64_t want;           /* the largest refused charge outstanding */
+    ration_time refused_at;
+    ration_time reclaim_at;
     ration_time counted_at; /* up to where the deficit is known */
     int64_t deficit;        /* unit-milliseconds, and ... */
     int64_t deficit_rest;   /* ... thousand-millionths of one */
     uint64_t reclaims;
     int64_t worst_reclaim_us;
-    uint64_t granted;
-    int64_t granted_cost;
-    uint64_t refused[RATION_REASON_COUNT];
-
-    bool idle;             /* it may lend */
-    int64_t available;     /* what it can lend now */
-    rn_tree_node in_pool;  /* while that is more than nothing */
-    rn_heap_node in_quiet; /* while it may become idle by time alone; busy ones may be left there */
-    ration_time quiet_at;  /* its key there: never after the instant itself */
-    rn_heap_node in_lapses;
-    ration_time lapse_at; /* its key there, likewise */
 
     rn_heap_node in_lenders;        /* idle, with loans */
     rn_heap_node in_over;           /* uses more than its guarantee */
     const rn_tree_node *next_lease; /* while in one of these: where a walk stands, the first ones between walks */
     const rn_tree_node *next_loan;
     SLIST_ENTRY(rn_tenant) moved; /* while a walk has moved it on */
-    bool has_moved;
-    int64_t returned; /* to it, by the leases that the walk has met */
+    int64_t returned;             /* to it, by the leases that the walk has met */
 
     TAILQ_ENTRY(rn_tenant) touch; /* has waiters and more free units than they were told */
-    bool touched;
-    rn_tree_node in_stalled; /* refused because the ceiling itself is full; the value is the least charge */
+    rn_tree_node in_stalled;      /* refused because the ceiling itself is full; the value is the least charge */
 
     int64_t part;          /* its part of a split; RATION_UNSET: not known yet */
     int64_t rest;          /* what a part was rounded down by, in units of the sum of weights */
     rn_heap_node in_order; /* of a report */
+    uint64_t refused[RATION_REASON_COUNT];
 } rn_tenant;
 TAILQ_HEAD(rn_tenant_list, rn_tenant);
 
@@ -96,7 +98,8 @@ struct rn_ceiling {
     int64_t pool;       /* the sum of what is available */
     rn_tree lenders_by; /* those with something available, the largest first */
     uint32_t idle_count;
-    rn_heap quiet;
+    struct rn_tenant_list quiet; /* those who rest, in order of the instants since which they do */
+    rn_heap cooling;
     rn_heap lapses;  /* `freeze: wanted`: wants that end by time */
     rn_heap lenders; /* by the end of their next loan */
     rn_heap over;    /* by the end of their next lease or loan */
@@ -164,10 +167,8 @@ void rn_pool_advance(rn_ceiling *ceiling, ration_time now);
 int64_t rn_pool_cap(const rn_ceiling *ceiling, const rn_tenant *tenant);
 /* What it can lend has changed. */
 void rn_pool_renew(rn_ceiling *ceiling, rn_tenant *tenant);
-/* It is idle no longer. */
+/* It is idle no longer; if it is not busy either, it rests from now on. */
 void rn_pool_wake(rn_ceiling *ceiling, rn_tenant *tenant);
-/* It may become idle by time. */
-void rn_pool_rest(rn_ceiling *ceiling, rn_tenant *tenant);
 /* Its want will end by time, and what it keeps back with it. */
 void rn_pool_lapse(rn_ceiling *ceiling, rn_tenant *tenant);
 /* Forget who is idle and find it out anew: the rule has changed. */

@@ -6,13 +6,15 @@
  * wanted` asking does not end that, only what it asks for stays out of the pool. Those with something to lend stand in
  * a tree, the largest first, ties declared first; what they have together is kept as a sum.
  *
- * Time makes tenants idle without anybody calling. The heap `quiet` knows when: each operation takes out those that are
- * due. A key there may be too early, since asking again does not move it, nor does taking a lease; one that comes up is
- * looked at and goes back with its true instant, or stays out until it rests again. So a busy tenant costs one look in
- * every `idleAfter`, whatever it does, and nobody is ever scanned.
+ * Time makes tenants idle without anybody calling. Those who rest stand in a list; who asks or releases goes to its
+ * end, who takes a lease or waits leaves it, so that it is in order of time and only its head is ever looked at. One that
+ * has been quiet for long enough but must cool down goes on to a heap.
  *
- * Invariants: a tenant that is not idle and could become so by time alone is in `quiet`, with a key that is not after
- * that instant. `available` is what it can lend now, 0 unless it is idle; `pool` is the sum.
+ * Wants that lapse matter here under `freeze: wanted` only. Their heap's keys may be too early, since asking again does
+ * not move them; one that comes up is looked at and goes back, or is dropped.
+ *
+ * Invariants: a tenant is busy, or rests in the list, or cools in the heap, or is idle. `available` is what it can lend
+ * now, 0 unless it is idle; `pool` is the sum.
  */
 #include "core/ceiling_parts.h"
 
@@ -33,17 +35,17 @@ static bool lender_before(const rn_tree_node *a, const rn_tree_node *b)
     const rn_tenant *const x = tenant_in_pool(a);
     const rn_tenant *const y = tenant_in_pool(b);
 
-    return x->available != y->available ? x->available > y->available : x->index < y->index;
+    return x->available != y->available ? x->available > y->available : x < y;
 }
 
-static rn_tenant *tenant_in_quiet(const rn_heap_node *node)
+static rn_tenant *tenant_in_cooling(const rn_heap_node *node)
 {
-    return rn_around(node, offsetof(rn_tenant, in_quiet));
+    return rn_around(node, offsetof(rn_tenant, in_cooling));
 }
 
-static bool quiet_less(const rn_heap_node *a, const rn_heap_node *b)
+static bool cooling_less(const rn_heap_node *a, const rn_heap_node *b)
 {
-    return rn_time_before(tenant_in_quiet(a)->quiet_at, tenant_in_quiet(b)->quiet_at);
+    return rn_time_before(tenant_in_cooling(a)->quiet_at, tenant_in_cooling(b)->quiet_at);
 }
 
 static rn_tenant *tenant_in_lapses(const rn_heap_node *node)
@@ -59,9 +61,10 @@ static bool lapse_less(const rn_heap_node *a, const rn_heap_node *b)
 int rn_pool_init(rn_ceiling *ceiling)
 {
     rn_tree_init(&ceiling->lenders_by, lender_before);
-    rn_heap_init(&ceiling->quiet, ceiling->mem, quiet_less);
+    TAILQ_INIT(&ceiling->quiet);
+    rn_heap_init(&ceiling->cooling, ceiling->mem, cooling_less);
     rn_heap_init(&ceiling->lapses, ceiling->mem, lapse_less);
-    if (rn_heap_reserve(&ceiling->quiet, ceiling->count) != RATION_OK)
+    if (rn_heap_reserve(&ceiling->cooling, ceiling->count) != RATION_OK)
         return RATION_ERR_NOMEM;
     return rn_heap_reserve(&ceiling->lapses, ceiling->count);
 }
@@ -74,7 +77,7 @@ void rn_pool_fini(rn_ceiling *ceiling)
         SLIST_REMOVE_HEAD(&ceiling->blocks, next);
         rn_mem_free(ceiling->mem, block);
     }
-    rn_heap_fini(&ceiling->quiet);
+    rn_heap_fini(&ceiling->cooling);
     rn_heap_fini(&ceiling->lapses);
 }
 
@@ -83,15 +86,20 @@ static bool keeps_wanted(const rn_ceiling *ceiling)
     return ceiling->spec->rule->freeze_wanted;
 }
 
-/* The instant at which it has been quiet for long enough; RATION_NEVER_US: not by time alone. */
-static ration_time idle_from(const rn_ceiling *ceiling, const rn_tenant *tenant)
+static bool is_busy(const rn_ceiling *ceiling, const rn_tenant *tenant)
 {
-    const int64_t after_us = ceiling->spec->rule->idle_after_us;
+    return tenant->lease_count > 0 || (tenant->waiting > 0 && !keeps_wanted(ceiling));
+}
 
-    if (tenant->lease_count > 0 || (tenant->waiting > 0 && !keeps_wanted(ceiling)))
-        return ration_time_of(RATION_NEVER_US);
-    return rn_time_max(rn_time_add(keeps_wanted(ceiling) ? tenant->used_at : tenant->asked_at, after_us),
-                       tenant->cool_until);
+static ration_time quiet_since(const rn_ceiling *ceiling, const rn_tenant *tenant)
+{
+    return keeps_wanted(ceiling) ? tenant->used_at : tenant->asked_at;
+}
+
+/* When one that rests has been quiet for long enough. */
+static ration_time quiet_until(const rn_ceiling *ceiling, const rn_tenant *tenant)
+{
+    return rn_time_add(quiet_since(ceiling, tenant), ceiling->spec->rule->idle_after_us);
 }
 
 int64_t rn_pool_cap(const rn_ceiling *ceiling, const rn_tenant *tenant)
@@ -112,24 +120,31 @@ void rn_pool_renew(rn_ceiling *ceiling, rn_tenant *tenant)
         rn_tree_add(&ceiling->lenders_by, &tenant->in_pool, 0);
 }
 
-void rn_pool_rest(rn_ceiling *ceiling, rn_tenant *tenant)
+static void rest_end(rn_ceiling *ceiling, rn_tenant *tenant)
 {
-    const ration_time at = idle_from(ceiling, tenant);
+    if (tenant->resting)
+        TAILQ_REMOVE(&ceiling->quiet, tenant, rests);
+    tenant->resting = false;
+}
 
-    if (rn_heap_contains(&tenant->in_quiet) || !rn_time_known(at))
-        return;
-    tenant->quiet_at = at;
-    (void)rn_heap_push(&ceiling->quiet, &tenant->in_quiet);
+/* Nobody who rests has asked later. */
+static void rest_begin(rn_ceiling *ceiling, rn_tenant *tenant)
+{
+    tenant->resting = true;
+    TAILQ_INSERT_TAIL(&ceiling->quiet, tenant, rests);
 }
 
 void rn_pool_wake(rn_ceiling *ceiling, rn_tenant *tenant)
 {
+    rest_end(ceiling, tenant);
+    rn_heap_remove(&ceiling->cooling, &tenant->in_cooling);
     if (tenant->idle) {
         tenant->idle = false;
         ceiling->idle_count--;
         rn_tenant_changed(ceiling, tenant);
     }
-    rn_pool_rest(ceiling, tenant);
+    if (!is_busy(ceiling, tenant))
+        rest_begin(ceiling, tenant);
 }
 
 void rn_pool_lapse(rn_ceiling *ceiling, rn_tenant *tenant)
@@ -142,36 +157,46 @@ void rn_pool_lapse(rn_ceiling *ceiling, rn_tenant *tenant)
     (void)rn_heap_push(&ceiling->lapses, &tenant->in_lapses);
 }
 
-/* The first who becomes idle, unless that is after `until`; NULL: nobody. Its key is then its true instant. */
-static rn_tenant *quiet_first(rn_ceiling *ceiling, ration_time until)
+static void become_idle(rn_ceiling *ceiling, rn_tenant *tenant)
 {
-    for (rn_heap_node *top = rn_heap_top(&ceiling->quiet); top != NULL; top = rn_heap_top(&ceiling->quiet)) {
-        rn_tenant *const tenant = tenant_in_quiet(top);
-
-        /* No key is too late, so nobody behind it is earlier. */
-        if (rn_time_before(until, tenant->quiet_at))
-            return NULL;
-
-        const ration_time at = idle_from(ceiling, tenant);
-
-        if (!rn_time_known(at)) {
-            (void)rn_heap_pop(&ceiling->quiet);
-        } else if (rn_time_before(tenant->quiet_at, at)) {
-            tenant->quiet_at = at;
-            rn_heap_moved(&ceiling->quiet, top);
-        } else {
-            return tenant;
-        }
-    }
-    return NULL;
+    tenant->idle = true;
+    ceiling->idle_count++;
+    rn_tenant_changed(ceiling, tenant);
 }
 
-/* The first whose want lapses, likewise. */
+/* Whoever has been quiet for long enough at `now` rests no longer; those who need not cool down are idle. */
+static void quiet_advance(rn_ceiling *ceiling, ration_time now)
+{
+    for (rn_tenant *tenant = TAILQ_FIRST(&ceiling->quiet); tenant != NULL; tenant = TAILQ_FIRST(&ceiling->quiet)) {
+        if (rn_time_before(now, quiet_until(ceiling, tenant)))
+            return;
+        rest_end(ceiling, tenant);
+        if (rn_time_before(now, tenant->cool_until)) {
+            tenant->quiet_at = tenant->cool_until;
+            (void)rn_heap_push(&ceiling->cooling, &tenant->in_cooling);
+        } else {
+            become_idle(ceiling, tenant);
+        }
+    }
+}
+
+static void cooling_advance(rn_ceiling *ceiling, ration_time now)
+{
+    for (rn_heap_node *top = rn_heap_top(&ceiling->cooling); top != NULL; top = rn_heap_top(&ceiling->cooling)) {
+        if (rn_time_before(now, tenant_in_cooling(top)->quiet_at))
+            return;
+        (void)rn_heap_pop(&ceiling->cooling);
+        become_idle(ceiling, tenant_in_cooling(top));
+    }
+}
+
+/* The first whose want lapses, unless that is after `until`; NULL: nobody. Its key is then its true instant. */
 static rn_tenant *lapses_first(rn_ceiling *ceiling, ration_time until)
 {
     for (rn_heap_node *top = rn_heap_top(&ceiling->lapses); top != NULL; top = rn_heap_top(&ceiling->lapses)) {
         rn_tenant *const tenant = tenant_in_lapses(top);
 
+        /* No key is too late, so nobody behind it is earlier. */
         if (rn_time_before(until, tenant->lapse_at))
             return NULL;
 
@@ -191,15 +216,9 @@ static rn_tenant *lapses_first(rn_ceiling *ceiling, ration_time until)
 
 void rn_pool_advance(rn_ceiling *ceiling, ration_time now)
 {
-    rn_tenant *tenant = NULL;
-
-    while ((tenant = quiet_first(ceiling, now)) != NULL) {
-        (void)rn_heap_pop(&ceiling->quiet);
-        tenant->idle = true;
-        ceiling->idle_count++;
-        rn_tenant_changed(ceiling, tenant);
-    }
-    while ((tenant = lapses_first(ceiling, now)) != NULL) {
+    quiet_advance(ceiling, now);
+    cooling_advance(ceiling, now);
+    for (rn_tenant *tenant = lapses_first(ceiling, now); tenant != NULL; tenant = lapses_first(ceiling, now)) {
         (void)rn_heap_pop(&ceiling->lapses);
         rn_want_settle(ceiling, tenant, now);
     }
@@ -207,14 +226,19 @@ void rn_pool_advance(rn_ceiling *ceiling, ration_time now)
 
 ration_time rn_ceiling_pool_change(rn_ceiling *ceiling, ration_time now)
 {
-    const ration_time never = {RATION_NEVER_US};
+    ration_time at = {RATION_NEVER_US};
 
     rn_pool_advance(ceiling, now);
 
-    const rn_tenant *const quiet = quiet_first(ceiling, never);
-    const rn_tenant *const lapse = lapses_first(ceiling, never);
+    const rn_tenant *const resting = TAILQ_FIRST(&ceiling->quiet);
+    const rn_heap_node *const cooling = rn_heap_top(&ceiling->cooling);
+    const rn_tenant *const lapse = lapses_first(ceiling, at);
 
-    return rn_time_min(quiet == NULL ? never : quiet->quiet_at, lapse == NULL ? never : lapse->lapse_at);
+    if (resting != NULL)
+        at = quiet_until(ceiling, resting);
+    if (cooling != NULL)
+        at = rn_time_min(at, tenant_in_cooling(cooling)->quiet_at);
+    return lapse == NULL ? at : rn_time_min(at, lapse->lapse_at);
 }
 
 int64_t rn_ceiling_pool(rn_ceiling *ceiling, ration_time now)
@@ -223,19 +247,27 @@ int64_t rn_ceiling_pool(rn_ceiling *ceiling, ration_time now)
     return ceiling->pool;
 }
 
+/* Those who are not busy rest, in order of the instants since which they do: the heap sorts them. */
 void rn_pool_restart(rn_ceiling *ceiling)
 {
-    while (rn_heap_pop(&ceiling->quiet) != NULL) {
-    }
     while (rn_heap_pop(&ceiling->lapses) != NULL) {
+    }
+    while (rn_heap_pop(&ceiling->cooling) != NULL) {
     }
     ceiling->idle_count = 0;
     for (uint32_t i = 0; i < ceiling->count; i++) {
-        ceiling->tenants[i].idle = false;
-        rn_tenant_changed(ceiling, &ceiling->tenants[i]);
-        rn_pool_rest(ceiling, &ceiling->tenants[i]);
-        rn_pool_lapse(ceiling, &ceiling->tenants[i]);
+        rn_tenant *const tenant = &ceiling->tenants[i];
+
+        rest_end(ceiling, tenant);
+        tenant->idle = false;
+        rn_tenant_changed(ceiling, tenant);
+        rn_pool_lapse(ceiling, tenant);
+        tenant->quiet_at = quiet_since(ceiling, tenant);
+        if (!is_busy(ceiling, tenant))
+            (void)rn_heap_push(&ceiling->cooling, &tenant->in_cooling);
     }
+    for (rn_heap_node *top = rn_heap_pop(&ceiling->cooling); top != NULL; top = rn_heap_pop(&ceiling->cooling))
+        rest_begin(ceiling, tenant_in_cooling(top));
 }
 
 /* ---- loans ---- */
