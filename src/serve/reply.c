@@ -19,7 +19,7 @@ static void reply_send(rn_inbound *in, int status, const char *type, const rn_ht
         {ration_text_of("Cache-Control"), ration_text_of("no-store")},
     };
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; extra != NULL && i < count; i++)
         fields[2 + i] = extra[i];
     const rn_response response = {.status = status, .fields = {fields, 2 + count}};
     if (body->err != RATION_OK || rn_inbound_respond(in, &response, (ration_text){body->data, body->size}) != RATION_OK)

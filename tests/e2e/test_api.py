@@ -148,11 +148,13 @@ def test_what_is_not_renewed_is_taken_back(api):
 
 def test_what_is_renewed_lives(api):
     api = api(slots(1))
-    lease = api.granted({**ASK, "ttl": 1000})
+    body, key = {**ASK, "ttl": 1000}, {"Idempotency-Key": "k"}
+    lease = api.granted(body, key)
     end = time.monotonic() + 2.5
     while time.monotonic() < end:
         assert api.post("renew", {"lease": lease}).json() == {"result": "renewed", "ttlMs": 1000}
         time.sleep(0.2)
+    assert api.granted(body, key) == lease
     api.release(lease)
     assert api.gateway.status()["totals"]["lost"] == 0
 
