@@ -214,6 +214,26 @@ static void test_left_granted_and_lost(void **state)
     scene_close(&s);
 }
 
+/* A lease that nobody will get is no answer to a key that was its own. */
+static void test_a_key_that_left(void **state)
+{
+    scene s;
+
+    (void)state;
+    scene_open(&s);
+    s.stage.decider.result = RATION_QUEUED;
+    post(&s, "acquire", "Idempotency-Key: k\r\n", "{\"account\":\"a\"}");
+    RUN_UNTIL(s.stage.loop, s.stage.decider.submits == 1);
+    s.stage.decider.cancel_err = RATION_ERR_UNKNOWN;
+    leave(&s);
+    return_to(&s);
+    s.stage.decider.result = RATION_GRANTED;
+    post(&s, "acquire", "Idempotency-Key: k\r\n", "{\"account\":\"a\"}");
+    expect(&s, " 200 ", "granted");
+    CHECK_EQ(s.stage.decider.submits, 2);
+    scene_close(&s);
+}
+
 static void test_waiters_hear(void **state)
 {
     scene s;
@@ -385,15 +405,11 @@ static void test_keys_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaving_cancels),
-        cmocka_unit_test(test_leaving_too_late),
-        cmocka_unit_test(test_left_granted_and_lost),
-        cmocka_unit_test(test_waiters_hear),
-        cmocka_unit_test(test_the_lease_is_lost),
-        cmocka_unit_test(test_errors_of_the_decider),
-        cmocka_unit_test(test_the_end),
-        cmocka_unit_test(test_the_end_amid_a_grant),
-        cmocka_unit_test(test_a_drain),
+        cmocka_unit_test(test_leaving_cancels),       cmocka_unit_test(test_leaving_too_late),
+        cmocka_unit_test(test_left_granted_and_lost), cmocka_unit_test(test_waiters_hear),
+        cmocka_unit_test(test_a_key_that_left),       cmocka_unit_test(test_the_lease_is_lost),
+        cmocka_unit_test(test_errors_of_the_decider), cmocka_unit_test(test_the_end),
+        cmocka_unit_test(test_the_end_amid_a_grant),  cmocka_unit_test(test_a_drain),
         cmocka_unit_test(test_keys_are_bounded),
     };
 
