@@ -46,7 +46,8 @@ static bool stalled_less(const rn_tree_node *a, const rn_tree_node *b)
     return tenant_in_stalled(a)->index < tenant_in_stalled(b)->index;
 }
 
-/* Give everybody the guarantee that follows from size and weights: who gains may go on, who loses may have to borrow. */
+/* Give everybody the guarantee that follows from size and weights: who gains may go on, who loses may have to borrow
+ * what was its own. */
 static void guarantees_split(rn_ceiling *ceiling)
 {
     rn_split_guarantees(ceiling);

@@ -111,8 +111,8 @@ void rn_ceiling_leave(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask
 /* A request of the tenant was refused for good, and this ceiling named. */
 void rn_ceiling_refused(rn_ceiling *ceiling, uint32_t tenant, ration_reason reason);
 
-/* Whom to look at again: a tenant with waiters whose free units have grown, or its guarantee has moved, since it was last
- * returned here, one at a time; RN_TENANT_NONE: no more. */
+/* Whom to look at again: a tenant with waiters whose free units have grown, or whose guarantee has moved, since it was
+ * last returned here, one at a time; RN_TENANT_NONE: no more. */
 uint32_t rn_ceiling_touched(rn_ceiling *ceiling);
 /* What idle lenders can give at `now`, all together. */
 int64_t rn_ceiling_pool(rn_ceiling *ceiling, ration_time now);

@@ -7,8 +7,8 @@
  * a tree, the largest first, ties declared first; what they have together is kept as a sum.
  *
  * Time makes tenants idle without anybody calling. Those who rest stand in a list; who asks or releases goes to its
- * end, who takes a lease or waits leaves it, so that it is in order of time and only its head is ever looked at. One that
- * has been quiet for long enough but must cool down goes on to a heap.
+ * end, who takes a lease or waits leaves it, so that it is in order of time and only its head is ever looked at. One
+ * that has been quiet for long enough but must cool down goes on to a heap.
  *
  * Wants that lapse matter here under `freeze: wanted` only. Their heap's keys may be too early, since asking again does
  * not move them; one that comes up is looked at and goes back, or is dropped.
