@@ -43,6 +43,8 @@ typedef struct overrun {
 
 typedef struct overruns {
     rn_output *out;
+    rn_decider *decider;
+    ration_time now;
     overrun *items; /* by serial; RN_STATUS_OVERRUNS of them */
     size_t count, omitted;
 } overruns;
@@ -103,12 +105,12 @@ static void on_lease(void *ctx, const ration_lease_report *lease)
     rn_output_close(out, '}');
 }
 
-static int overruns_write(overruns *all, rn_decider *decider, ration_time now)
+static int overruns_write(overruns *all)
 {
     const ration_reporter reporter = {.ctx = all, .lease = on_lease};
 
     rn_output_open(all->out, "overruns", '[');
-    const int err = decider->ops->report(decider, now, RATION_REPORT_LEASES, &reporter);
+    const int err = all->decider->ops->report(all->decider, all->now, RATION_REPORT_LEASES, &reporter);
     rn_output_close(all->out, ']');
     if (all->omitted > 0)
         rn_output_int(all->out, "overrunsOmitted", (int64_t)all->omitted);
@@ -177,8 +179,8 @@ static void counter_more(rn_output *out, const ration_counter_report *counter)
 }
 
 /* One list: `reporter` has the one callback that writes its rows. */
-static int list_write(overruns *all, rn_decider *decider, ration_time now, const char *name, const char *omitted,
-                      rn_status_filter *only, ration_reporter reporter)
+static int list_write(overruns *all, const char *name, const char *omitted, rn_status_filter *only,
+                      ration_reporter reporter)
 {
     const rn_trace_names names = {.ctx = all, .serial = overrun_name};
     status_rows rows = {.out = all->out, .only = only};
@@ -187,7 +189,7 @@ static int list_write(overruns *all, rn_decider *decider, ration_time now, const
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
     rows.report.more = counter_more;
     rn_output_open(all->out, name, '[');
-    const int err = decider->ops->report(decider, now, RATION_REPORT_LIMITS, &reporter);
+    const int err = all->decider->ops->report(all->decider, all->now, RATION_REPORT_LIMITS, &reporter);
     rn_output_close(all->out, ']');
     if (rows.omitted > 0)
         rn_output_int(all->out, omitted, (int64_t)rows.omitted);
@@ -206,11 +208,14 @@ int rn_status_limits_write(rn_decider *decider, ration_time now, rn_status_filte
         {"penalties", "penaltiesOmitted", {.penalty = on_penalty}},
         {"breakers", "breakersOmitted", {.breaker = on_breaker}},
     };
-    overruns all = {.out = out, .items = rn_mem_alloc(rn_mem_default(), RN_STATUS_OVERRUNS * sizeof(overrun))};
-    int err = all.items == NULL ? RATION_ERR_NOMEM : overruns_write(&all, decider, now);
+    overruns all = {.out = out,
+                    .decider = decider,
+                    .now = now,
+                    .items = rn_mem_alloc(rn_mem_default(), RN_STATUS_OVERRUNS * sizeof(overrun))};
+    int err = all.items == NULL ? RATION_ERR_NOMEM : overruns_write(&all);
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && err == RATION_OK; i++)
-        err = list_write(&all, decider, now, lists[i].name, lists[i].omitted, only, lists[i].reporter);
+        err = list_write(&all, lists[i].name, lists[i].omitted, only, lists[i].reporter);
     rn_mem_free(rn_mem_default(), all.items);
     return err;
 }

@@ -116,7 +116,7 @@ static void test_windows(void **state)
     CHECK_EQ(rn_hold_samples(&hold), RN_HOLD_WINDOW_SAMPLES + 1);
 
     CHECK_ROW("the minute of a window begins with its first sample");
-    learn(&hold, 1441 * minute - 1, 100 * MS, 2 * RN_HOLD_WINDOW_SAMPLES, true);
+    learn(&hold, 1441 * minute - 1, 100 * MS, 2 * (size_t)RN_HOLD_WINDOW_SAMPLES, true);
     CHECK_EQ(rn_hold_samples(&hold), 3 * RN_HOLD_WINDOW_SAMPLES + 1);
 }
 
