@@ -21,7 +21,7 @@ static void stream_note(void *ctx, const char *line)
 
 static void the_engine_keeps_its_word(choices *c, void *context)
 {
-    const stream_driver driver = {stream_choose, stream_hold, stream_note, c};
+    const stream_driver driver = {.choose = stream_choose, .hold = stream_hold, .note = stream_note, .ctx = c};
 
     (void)context;
     (void)stream_play(&driver);

@@ -615,6 +615,8 @@ static void step(stream *s)
     }
     events(s);
     invariants(s);
+    if (s->driver.look != NULL)
+        s->driver.look(s->driver.ctx, s->engine);
 }
 
 /* Every counter is there from the beginning, so that a refusal cannot make one. */
@@ -649,13 +651,16 @@ uint64_t stream_play(const stream_driver *driver)
         abort();
     stream_rules_draw(&s->rules, driver->choose, driver->ctx);
 
-    const ration_engine_options options = {.rules = &s->rules.rules};
+    const ration_engine_options options = {.rules = &s->rules.rules, .sink = driver->sink};
+    const ration_engine_options unwatched = {.rules = &s->rules.rules};
 
     s->driver = *driver;
     s->now.us = 1700000000 * SECOND;
     s->hash = UINT64_C(0xcbf29ce484222325);
     HOLDS(s, ration_engine_new(&options, s->now, &s->engine, NULL) == RATION_OK);
-    HOLDS(s, ration_engine_new(&options, s->now, &s->twin, NULL) == RATION_OK);
+    HOLDS(s, ration_engine_new(&unwatched, s->now, &s->twin, NULL) == RATION_OK);
+    if (driver->look != NULL)
+        driver->look(driver->ctx, s->engine);
     warm_up(s);
     for (size_t i = 0; i < s->rules.limit_count; i++)
         note(s, "limit %s", s->rules.limits[i].name);

@@ -19,6 +19,9 @@ typedef struct stream_driver {
     uint64_t (*choose)(void *ctx, uint64_t bound); /* 0 to `bound`, both included */
     void (*hold)(void *ctx, bool holds, const char *what, int line);
     void (*note)(void *ctx, const char *line); /* NULL: nobody reads along */
+    /* The engine, when it has been made and after every call. NULL: nobody looks inside. */
+    void (*look)(void *ctx, ration_engine *engine);
+    const ration_sink *sink; /* of that engine; NULL: none */
     void *ctx;
 } stream_driver;
 
