@@ -29,7 +29,8 @@ struct ration_engine {
     bool keeps;
     ration_lease *blocking; /* of the last decision */
     size_t blocking_count, blocking_capacity;
-    ration_time now; /* the newest instant seen */
+    bool blocking_failed; /* there was no memory for all of them */
+    ration_time now;      /* the newest instant seen */
     uint64_t serial;
     uint64_t grants;
     uint64_t held;

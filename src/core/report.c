@@ -76,7 +76,7 @@ static bool row_less(const void *a, const void *b)
     return order != 0 ? order < 0 : x->counter->limit->uid < y->counter->limit->uid;
 }
 
-static void report_counter(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
+static int report_counter(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
 {
     ration_counter_report report = {
         .provider = counter->limit->provider,
@@ -90,11 +90,14 @@ static void report_counter(const ration_engine *engine, rn_counter *counter, con
     ration_class_report classes[RN_CLASSES_MAX];
 
     counter->limit->kind->describe(counter, engine->now, &report);
+    if (report.kind == RATION_KIND_SHARE && report.tenants == NULL)
+        return RATION_ERR_NOMEM;
     if (report.kind == RATION_KIND_ADAPTIVE) {
         rn_adaptive_classes(counter, classes);
         report.classes = classes;
     }
     reporter->counter(reporter->ctx, &report);
+    return RATION_OK;
 }
 
 static void report_penalty(const ration_engine *engine, const rn_penalty *penalty, ration_text key, const char *limit,
@@ -159,10 +162,14 @@ static int report_share(const ration_engine *engine, rn_counter *counter, const 
     return err;
 }
 
-static void report_rows(const ration_engine *engine, const void **sorted, size_t count, const ration_reporter *reporter)
+static int report_rows(const ration_engine *engine, const void **sorted, size_t count, const ration_reporter *reporter)
 {
-    for (size_t i = 0; i < count && reporter->counter != NULL; i++)
-        report_counter(engine, ((const row *)sorted[i])->counter, reporter);
+    int err = RATION_OK;
+
+    for (size_t i = 0; i < count && err == RATION_OK && reporter->counter != NULL; i++)
+        err = report_counter(engine, ((const row *)sorted[i])->counter, reporter);
+    if (err != RATION_OK)
+        return err;
     for (size_t i = 0; i < count && reporter->penalty != NULL; i++) {
         const rn_counter *counter = ((const row *)sorted[i])->counter;
 
@@ -173,6 +180,7 @@ static void report_rows(const ration_engine *engine, const void **sorted, size_t
 
         report_penalty(engine, &account->penalty, account->name, NULL, reporter);
     }
+    return RATION_OK;
 }
 
 static int report_sorted(const ration_engine *engine, const void **sorted, size_t count, ration_report_kind kind,
@@ -185,8 +193,8 @@ static int report_sorted(const ration_engine *engine, const void **sorted, size_
             err = report_share(engine, ((const row *)sorted[i])->counter, reporter);
         return err;
     }
-    report_rows(engine, sorted, count, reporter);
-    return reporter->breaker != NULL ? report_circuits(engine, kind, reporter) : RATION_OK;
+    err = report_rows(engine, sorted, count, reporter);
+    return err == RATION_OK && reporter->breaker != NULL ? report_circuits(engine, kind, reporter) : err;
 }
 
 /* Rows of a report as they are gathered. */

@@ -142,7 +142,7 @@ static void share_observe(rn_counter *counter, ration_time now, rn_hold *hold, c
 
 static void share_describe(rn_counter *counter, ration_time now, ration_counter_report *out)
 {
-    /* Without memory the row has no tenants. */
+    /* Without memory there are no tenants, which the report takes for what it is. */
     (void)rn_ceiling_stats(counter->u.share, now, out);
 }
 

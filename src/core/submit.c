@@ -158,11 +158,13 @@ static void blocking_add(void *ctx, rn_ceiling_hold *hold)
     const rn_hold *at = (const rn_hold *)(const void *)((char *)hold - offsetof(rn_hold, share));
     const rn_place *place = (const rn_place *)(const void *)((const char *)at - offsetof(rn_place, hold));
 
+    if (engine->blocking_failed)
+        return;
     if (engine->blocking_count == engine->blocking_capacity) {
         const size_t capacity = engine->blocking_capacity == 0 ? 16 : 2 * engine->blocking_capacity;
         ration_lease *grown = rn_mem_resize(&engine->mem, engine->blocking, capacity, sizeof *grown);
 
-        /* The list is for people: without memory it ends here. */
+        engine->blocking_failed = grown == NULL;
         if (grown == NULL)
             return;
         engine->blocking = grown;
@@ -171,8 +173,8 @@ static void blocking_add(void *ctx, rn_ceiling_hold *hold)
     engine->blocking[engine->blocking_count++] = rn_lease_handle(place->lease);
 }
 
-/* Whose leases stand in the way. */
-static void name_blocking(ration_engine *engine, const rn_lease *lease, const rn_finding *finding, ration_decision *out)
+/* Whose leases stand in the way. Without memory for all of them `finding->nomem` is set. */
+static void name_blocking(ration_engine *engine, const rn_lease *lease, rn_finding *finding, ration_decision *out)
 {
     if (finding->reason != RATION_REASON_GUARANTEE_ON_LOAN)
         return;
@@ -180,9 +182,11 @@ static void name_blocking(ration_engine *engine, const rn_lease *lease, const rn
     const rn_ask ask = rn_ask_of(lease, finding->place);
 
     engine->blocking_count = 0;
+    engine->blocking_failed = false;
     rn_share_blocking(finding->counter, engine->now, &ask, blocking_add, engine);
     out->blocking = engine->blocking;
     out->blocking_count = engine->blocking_count;
+    finding->nomem = engine->blocking_failed;
 }
 
 static bool is_refused(const rn_lease *lease, const rn_finding *finding)
@@ -191,7 +195,7 @@ static bool is_refused(const rn_lease *lease, const rn_finding *finding)
 }
 
 /* What the finding comes to. Takes nothing. */
-static void answer(ration_engine *engine, const rn_lease *lease, const rn_finding *finding, ration_decision *out)
+static void answer(ration_engine *engine, const rn_lease *lease, rn_finding *finding, ration_decision *out)
 {
     if (is_refused(lease, finding)) {
         rn_decision_refuse(engine, finding, out);
@@ -223,47 +227,69 @@ static bool passes_a_waiter(const rn_lease *lease)
     return false;
 }
 
+static void note_shadows(ration_engine *engine, const rn_lease *lease, const rn_finding *finding)
+{
+    if (lease->route->has_shadows && finding->circuit == NULL)
+        engine->totals.shadowed += rn_note_shadows(engine, lease);
+}
+
+static void note_refusal(ration_engine *engine, const rn_lease *lease, const rn_finding *finding,
+                         const ration_decision *out)
+{
+    if (!finding->barred)
+        rn_note_all(engine, lease, RN_NOTE_ASKED);
+    if (out->limit != NULL)
+        rn_note_refused(engine, lease, finding->counter, out->reason);
+}
+
+static int enqueue(ration_engine *engine, rn_lease *lease)
+{
+    int err;
+
+    rn_circuit_enter(engine, lease);
+    err = rn_wait(engine, lease);
+    if (err == RATION_OK)
+        engine->totals.queued++;
+    else
+        rn_circuit_leave(engine, lease);
+    return err;
+}
+
 /* Decide for a filled lease that nobody knows of yet. */
 static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
 {
     /* The times are wanted by those who are refused: of who may not wait, that is all that is bound. */
     const bool may_wait = rn_time_before(lease->since, lease->deadline);
     rn_finding finding;
+    int err = RATION_OK;
 
     rn_examine(engine, lease, RN_STAGE_ARRIVAL, !may_wait, &finding);
     if (lease->route->has_lanes && !finding.barred && rn_demand(engine, lease))
         rn_examine(engine, lease, RN_STAGE_ARRIVAL, !may_wait, &finding);
-    if (finding.nomem)
-        return RATION_ERR_NOMEM;
-    if (lease->route->has_shadows && finding.circuit == NULL)
-        engine->totals.shadowed += rn_note_shadows(engine, lease);
     if (may_wait && finding.refuses)
         rn_examine(engine, lease, RN_STAGE_ARRIVAL, true, &finding);
-    answer(engine, lease, &finding, out);
+    if (!finding.nomem)
+        answer(engine, lease, &finding, out);
+    if (finding.nomem)
+        return RATION_ERR_NOMEM;
+    if (out->result == RATION_QUEUED)
+        err = enqueue(engine, lease);
+    if (err != RATION_OK)
+        return err;
+    note_shadows(engine, lease, &finding);
     if (out->result == RATION_REFUSED) {
-        if (lease->route->has_lanes && !finding.barred)
-            rn_note_all(engine, lease, RN_NOTE_ASKED);
         if (lease->route->has_lanes)
-            rn_note_refused(engine, lease, finding.counter, out->reason);
+            note_refusal(engine, lease, &finding, out);
         return RATION_OK;
     }
     out->lease = rn_lease_handle(lease);
-    rn_circuit_enter(engine, lease);
     if (out->result == RATION_GRANTED) {
+        rn_circuit_enter(engine, lease);
         if (passes_a_waiter(lease))
             rn_queue_pass(&lease->route->provider->queue, &lease->rank);
         rn_lease_take(engine, lease);
-        return RATION_OK;
     }
-    engine->totals.queued++;
-
-    const int err = rn_wait(engine, lease);
-
-    if (err != RATION_OK) {
-        rn_circuit_leave(engine, lease);
-        engine->totals.queued--;
-    }
-    return err;
+    return RATION_OK;
 }
 
 /* A lease for the request, filled and known to nobody; NULL with `*out` a refusal where its names lead nowhere. */

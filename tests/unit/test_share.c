@@ -388,6 +388,25 @@ static void room_that_comes_bit_by_bit_is_noticed(void **state)
     world_fini(&w);
 }
 
+/* A full queue is no limit's refusal: it names none, and none counts it. */
+static void a_full_queue_is_nobodys_refusal(void **state)
+{
+    ration_account_rule accounts[2];
+    ration_provider_rule provider;
+    ration_rules rules;
+
+    (void)state;
+    world_rules(&rules, &provider, accounts, of_two, 2);
+    rules.max_waiters = 1;
+    CHECK_EQ(world_init_rules(&w, &rules, NULL), RATION_OK);
+    CHECK_STR(ask(0, "a1 tenant=a cost=50"), "granted");
+    CHECK_STR(ask(0, "a2 tenant=a cost=50 wait=9000"), "queued");
+    CHECK_STR(ask(0, "a3 tenant=a cost=50 wait=9000"), "queue_full - - -");
+    CHECK_EQ(tenant(0, "a")->refused[RATION_REASON_QUEUE_FULL], 0);
+    CHECK_EQ(found.want, 50 * UNIT);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +426,7 @@ int main(void)
         cmocka_unit_test(quiet_after_asking_wakes_a_borrower),
         cmocka_unit_test(a_shadow_share_lends_to_who_waited),
         cmocka_unit_test(room_that_comes_bit_by_bit_is_noticed),
+        cmocka_unit_test(a_full_queue_is_nobodys_refusal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
