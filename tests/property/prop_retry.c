@@ -3,6 +3,9 @@
  * Times to retry that are no estimate are exact: if nothing else happens, asking again then is granted and asking one
  * microsecond before is refused. Chapter 1, "Numbers".
  *
+ * Where a refusal has no exact time although time alone may help (lenders become idle, a limit may grow), a request that
+ * waits is granted at the first instant at which one that does not wait would have been.
+ *
  * An engine cannot be copied, so each question is put to one that has been through the same calls again.
  */
 #include "support/check.h"
@@ -212,6 +215,175 @@ static void exact_times_are_exact(choices *c, void *context)
     }
 }
 
+/* ---- share and adaptive: what time alone brings ---- */
+
+#define WINDOW (600 * MS)
+
+static const ration_tenant_share tenants[] = {
+    {.name = "a", .weight = 1}, {.name = "b", .weight = 2}, {.name = "c", .weight = 2}};
+static const ration_class_rule classes[] = {{"fast", {1, 3}}, {"bulk", {0, 0}}};
+static const ration_limit_rule lenders[] = {
+    {.name = "fair",
+     .kind = RATION_KIND_SHARE,
+     .counts = RATION_COUNTS_COST,
+     .share = {.ceiling = 10 * UNIT,
+               .tenants = tenants,
+               .tenant_count = 3,
+               .reclaim_horizon_us = 100 * MS,
+               .idle_after_us = 300 * MS}},
+    {.name = "learns",
+     .kind = RATION_KIND_ADAPTIVE,
+     .adaptive = {.initial_limit = 3,
+                  .max_limit = 6,
+                  .window_us = WINDOW,
+                  .cooldown_us = WINDOW,
+                  .classes = classes,
+                  .class_count = 2,
+                  .lend_horizon_us = 100 * MS,
+                  .lend_idle_us = 300 * MS}},
+};
+
+/* One call: ends a lease, or asks. */
+typedef struct turn {
+    int64_t at_us;
+    bool ends;
+    size_t about;
+    ration_request request;
+} turn;
+
+typedef struct turns {
+    turn list[CALLS];
+    size_t count;
+} turns;
+
+static ration_engine *lenders_engine(void)
+{
+    static const ration_provider_rule provider = {.name = "p", .limits = lenders, .limit_count = 2};
+    static const ration_account_rule account = {.name = "acc", .provider = "p"};
+    static const ration_rules rules = {
+        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    const ration_engine_options options = {.rules = &rules};
+    ration_engine *engine = NULL;
+
+    if (ration_engine_new(&options, ration_time_of(0), &engine, NULL) != RATION_OK)
+        abort();
+    return engine;
+}
+
+/* The first `count` turns. */
+static ration_engine *lenders_replay(const turns *t, size_t count)
+{
+    ration_engine *engine = lenders_engine();
+    ration_lease leases[CALLS] = {{0, 0}};
+    ration_decision d;
+
+    for (size_t i = 0; i < count; i++) {
+        const ration_time at = {t->list[i].at_us};
+
+        if (t->list[i].ends) {
+            (void)ration_engine_release(engine, at, leases[t->list[i].about], NULL);
+            continue;
+        }
+        if (ration_engine_submit(engine, at, &t->list[i].request, &d) != RATION_OK)
+            abort();
+        leases[i] = d.lease;
+    }
+    return engine;
+}
+
+/* What the last request would be answered at `at_us`, had it not been made before. */
+static ration_result foretold(const turns *t, int64_t at_us)
+{
+    ration_engine *engine = lenders_replay(t, t->count - 1);
+    ration_request r = t->list[t->count - 1].request;
+    ration_decision d = {.result = RATION_PENDING};
+
+    r.wait_us = 0;
+    if (ration_engine_check(engine, ration_time_of(at_us), &r, RATION_CHECK_ACQUIRE, &d) != RATION_OK)
+        abort();
+    ration_engine_free(engine);
+    return d.result;
+}
+
+static turn turn_draw(choices *c, const turns *t, int64_t at_us)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    static const char *const class_names[] = {NULL, "fast", "bulk"};
+    turn drawn = {.at_us = at_us, .ends = t->count > 0 && choose(c, 2) == 2, .request = RATION_REQUEST_INIT};
+
+    if (drawn.ends) {
+        drawn.about = (size_t)choose(c, t->count - 1);
+        return drawn;
+    }
+    drawn.request.account = ration_text_of("acc");
+    drawn.request.tenant = ration_text_of(names[choose(c, 2)]);
+    drawn.request.class_name = ration_text_of(class_names[choose(c, 2)]);
+    drawn.request.cost = (int64_t)choose(c, 12) * UNIT / 2;
+    drawn.request.hold_us = choose(c, 2) == 2 ? RATION_UNSET : (int64_t)choose(c, 120) * MS;
+    drawn.request.wait_us = choose(c, 3) == 3 ? WINDOW - 1 : 0;
+    return drawn;
+}
+
+/* The instant at which the last request is granted by time alone; -1: never. */
+static int64_t granted_by_time(const turns *t)
+{
+    const turn *last = &t->list[t->count - 1];
+    ration_engine *engine = lenders_replay(t, t->count);
+    ration_event event;
+    int64_t at = -1;
+
+    (void)ration_engine_advance(engine, ration_time_of(last->at_us + WINDOW));
+    while (ration_engine_next_event(engine, &event)) {
+        if (event.type == RATION_EVENT_GRANTED && event.user == last->request.user && event.user != NULL)
+            at = event.at.us;
+    }
+    ration_engine_free(engine);
+    return at;
+}
+
+static void waiters_go_at_once(choices *c, void *context)
+{
+    static const char last_one;
+    uint64_t *granted = context;
+    int64_t at_us = 0;
+    turns t = {.count = 0};
+
+    while (choose(c, 40) != 0 && t.count < CALLS) {
+        at_us += choose(c, 2) == 2 ? (int64_t)choose_wide(c, 900 * MS) : 0;
+        t.list[t.count] = turn_draw(c, &t, at_us);
+        t.count++;
+
+        turn *last = &t.list[t.count - 1];
+
+        if (last->ends || last->request.wait_us == 0)
+            continue;
+        /* Only this one waits: others would be served before it, or make the limit grow. */
+        last->request.user = (void *)(uintptr_t)&last_one;
+
+        const int64_t at = granted_by_time(&t);
+
+        NOTE(c, "%" PRId64 " ask of %.*s cost %" PRId64 " hold %" PRId64 ": granted at %" PRId64, at_us,
+             (int)last->request.tenant.size, last->request.tenant.data, last->request.cost, last->request.hold_us, at);
+        last->request.user = NULL;
+        if (at > at_us) {
+            HOLDS(c, foretold(&t, at) == RATION_GRANTED);
+            HOLDS(c, foretold(&t, at - 1) == RATION_REFUSED);
+            ++*granted;
+        }
+        last->request.wait_us = 0;
+    }
+}
+
+static void waiting(void **state)
+{
+    uint64_t granted = 0;
+
+    (void)state;
+    property_check("waiting", waiters_go_at_once, &granted, 1500);
+    if (getenv("PROPERTY_SEED") == NULL)
+        CHECK(granted > 100);
+}
+
 static void retry(void **state)
 {
     uint64_t exact[RATION_REASON_COUNT] = {0};
@@ -228,7 +400,7 @@ static void retry(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(retry)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(retry), cmocka_unit_test(waiting)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
