@@ -105,7 +105,7 @@ static rn_lane *lane_make(rn_counter *counter, uint32_t index)
     return lane;
 }
 
-int rn_lane_reserve(rn_counter *counter, uint32_t index, size_t places, rn_lane **out)
+int rn_lane_reserve(rn_counter *counter, uint32_t index, rn_lane **out)
 {
     rn_lane *lane = rn_lane_at(counter, index);
 
@@ -114,10 +114,10 @@ int rn_lane_reserve(rn_counter *counter, uint32_t index, size_t places, rn_lane 
     if (lane == NULL)
         return RATION_ERR_NOMEM;
 
-    int err = rn_heap_reserve(&lane->places, places);
+    int err = rn_heap_reserve(&lane->places, lane->waiters + 1);
 
     if (err == RATION_OK && is_tenants(counter))
-        err = rn_heap_reserve(&((rn_tenant_lane *)lane)->charges, places);
+        err = rn_heap_reserve(&((rn_tenant_lane *)lane)->charges, lane->waiters + 1);
     if (err == RATION_OK)
         *out = lane;
     return err;

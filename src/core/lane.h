@@ -13,8 +13,8 @@ void rn_lanes_fini(rn_counter *counter);
 
 /* The lane of a number; NULL: there is none, or nobody has ever waited there. */
 rn_lane *rn_lane_at(rn_counter *counter, uint32_t index);
-/* Make the lane if need be, with room for `places` waiters. RATION_ERR_NOMEM. */
-int rn_lane_reserve(rn_counter *counter, uint32_t index, size_t places, rn_lane **out);
+/* Make the lane if need be, with room for one more waiter. RATION_ERR_NOMEM. */
+int rn_lane_reserve(rn_counter *counter, uint32_t index, rn_lane **out);
 
 rn_place *rn_lane_first(const rn_lane *lane); /* NULL: nobody */
 /* Does a waiter that is ahead of `rank` keep its place? */

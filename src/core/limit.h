@@ -87,6 +87,7 @@ typedef struct rn_lane {
     rn_heap places; /* of waiters that have the counter in their short set, in waiting order */
     int64_t charge; /* of all of them together */
     rn_rank last;   /* none of them comes after it */
+    size_t waiters; /* that may come to keep a place here, those who do included */
 } rn_lane;
 
 /* The lane of a tenant. */

@@ -311,7 +311,7 @@ static int wait_reserve(ration_engine *engine, rn_lease *lease)
         rn_place *place = &lease->places[i];
 
         if (place->lane_index != RN_LANE_UNKNOWN)
-            err = rn_lane_reserve(place->counter, place->lane_index, place->counter->watcher_count + 1, &place->lane);
+            err = rn_lane_reserve(place->counter, place->lane_index, &place->lane);
     }
     return err;
 }
@@ -324,6 +324,8 @@ static void watch(ration_engine *engine, rn_lease *lease, rn_place *place)
         counter->lanes->pool_seen = rn_share_pool(counter, engine->now);
     TAILQ_INSERT_TAIL(&counter->watchers, place, watch);
     counter->watcher_count++;
+    if (place->lane != NULL)
+        place->lane->waiters++;
     counter->watch_charge_max = rn_max(counter->watch_charge_max, place->charge);
     counter->watch_deadline_min = rn_time_min(counter->watch_deadline_min, lease->deadline);
     if (rn_penalty_runs(&counter->penalty, engine->now))
@@ -336,6 +338,8 @@ static void unwatch(ration_engine *engine, rn_place *place)
 
     TAILQ_REMOVE(&counter->watchers, place, watch);
     counter->watcher_count--;
+    if (place->lane != NULL)
+        place->lane->waiters--;
     if (counter->watcher_count == 0) {
         rn_alarm_disarm(&engine->timers, &counter->wake);
         counter->watch_charge_max = 0;
