@@ -3,13 +3,14 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define LARGE ((size_t)64 * 1024)
-#define BLOCKS_MAX 64
+#define BLOCKS_MAX 512
 #define PAGE ((size_t)4096)
 
 static struct {
@@ -100,6 +101,73 @@ static void *pages_resize(void *ctx, void *block, size_t size)
 const ration_allocator *pages_allocator(void)
 {
     static const ration_allocator allocator = {pages_allocate, pages_resize, pages_release, NULL};
+
+    return &allocator;
+}
+
+/* ---- small blocks, one behind the other ---- */
+
+#define SLAB ((size_t)16 * 1024 * 1024)
+#define HEAD ((size_t)16) /* in front of each, its size */
+
+static unsigned char *slab;
+static size_t slab_left;
+
+static void *packed_allocate(void *ctx, size_t size)
+{
+    const size_t rounded = HEAD + (size + HEAD - 1) / HEAD * HEAD;
+    unsigned char *at;
+
+    (void)ctx;
+    if (size >= LARGE)
+        return large_new(size);
+    if (rounded > slab_left) {
+        slab = large_new(SLAB);
+        slab_left = SLAB;
+    }
+    at = slab;
+    slab += rounded;
+    slab_left -= rounded;
+    memcpy(at, &size, sizeof size);
+    return at + HEAD;
+}
+
+/* Does a block have large pages of its own? */
+static bool is_large(const void *block)
+{
+    const size_t at = block_of(block);
+
+    return at < BLOCKS_MAX && blocks[at].start == block;
+}
+
+/* Small ones stay where they are: nobody else will have their place. */
+static void packed_release(void *ctx, void *block)
+{
+    if (block != NULL && is_large(block))
+        pages_release(ctx, block);
+}
+
+static void *packed_resize(void *ctx, void *block, size_t size)
+{
+    size_t room = 0;
+    void *grown;
+
+    if (block != NULL && is_large(block))
+        room = blocks[block_of(block)].size;
+    else if (block != NULL)
+        memcpy(&room, (const unsigned char *)block - HEAD, sizeof room);
+    if (room >= size)
+        return block;
+    grown = packed_allocate(ctx, size);
+    if (room > 0)
+        memcpy(grown, block, room);
+    packed_release(ctx, block);
+    return grown;
+}
+
+const ration_allocator *pages_packed(void)
+{
+    static const ration_allocator allocator = {packed_allocate, packed_resize, packed_release, NULL};
 
     return &allocator;
 }

@@ -19,6 +19,8 @@
 
 /** The C library's, but for blocks of 64 KiB or more. */
 const ration_allocator *pages_allocator(void);
+/** Small blocks lie one behind the other in large ones, and are never used again: a walk from one to the next is seen. */
+const ration_allocator *pages_packed(void);
 /** All large blocks together. */
 size_t pages_total(void);
 void pages_lock(void);
