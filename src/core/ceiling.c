@@ -19,6 +19,9 @@
 #include "base/text.h"
 #include "base/units.h"
 
+/* What is held above that is not counted. Only a ceiling that binds nobody can come to it; sums must not overflow. */
+#define HELD_MAX (INT64_MAX / 4)
+
 /* How a charge can be paid. */
 typedef enum fit {
     FIT_NOT = 0,
@@ -241,11 +244,12 @@ void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask 
     rn_want_settle(ceiling, tenant, now);
 
     const int64_t loan = ceiling_fit(ceiling, tenant, ask) == FIT_LOAN ? loan_of(tenant, ask) : 0;
+    const int64_t charge = rn_min(ask->charge, HELD_MAX - ceiling->held);
 
     *hold = (rn_ceiling_hold){
         .tenant = ask->tenant,
-        .charge = ask->charge,
-        .own = ask->charge - loan,
+        .charge = charge,
+        .own = charge - loan,
         .ends_at = declared_end(ask, now),
         .serial = serial,
     };
@@ -270,9 +274,10 @@ void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask 
     }
 }
 
-void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t charge)
+void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t actual)
 {
     rn_tenant *const tenant = &ceiling->tenants[hold->tenant];
+    const int64_t charge = rn_min(actual, HELD_MAX - (ceiling->held - hold->charge));
     const int64_t less = rn_max(0, hold->charge - charge);
     const int64_t loan = rn_min(less, hold->charge - hold->own);
     const int64_t own = charge - hold->charge + loan;

@@ -388,6 +388,35 @@ static void room_that_comes_bit_by_bit_is_noticed(void **state)
     world_fini(&w);
 }
 
+/* Nothing bounds what a limit that only watches has to count, and yet no sum overflows, and all of it goes back. */
+static void a_shadow_share_counts_no_further_than_it_can(void **state)
+{
+    ration_limit_rule limits[] = {SHARE(two, 2, .unknown_tenant = NULL)};
+    static ration_lease leases[1200];
+    ration_request r = RATION_REQUEST_INIT;
+    const ration_completion dear = {RATION_OUTCOME_SUCCESS, RATION_UNITS_MAX};
+    ration_decision d;
+
+    (void)state;
+    limits[0].enforce = RATION_ENFORCE_SHADOW;
+    world_init(&w, limits, 1);
+    r.account = ration_text_of("acc");
+    r.tenant = ration_text_of("a");
+    r.cost = RATION_UNITS_MAX;
+    for (int i = 0; i < 1200; i++) {
+        CHECK_EQ(ration_engine_submit(w.engine, ration_time_of(0), &r, &d), RATION_OK);
+        CHECK_EQ(d.result, RATION_GRANTED);
+        leases[i] = d.lease;
+    }
+    CHECK_EQ(tenant(0, "a")->held, INT64_MAX / 4);
+    CHECK_EQ(found.own, INT64_MAX / 4);
+    for (int i = 0; i < 1200; i++)
+        CHECK_EQ(ration_engine_release(w.engine, ration_time_of(0), leases[i], &dear), RATION_OK);
+    CHECK_EQ(tenant(0, "a")->held, 0);
+    CHECK_EQ(found.own, 0);
+    world_fini(&w);
+}
+
 /* A full queue is no limit's refusal: it names none, and none counts it. */
 static void a_full_queue_is_nobodys_refusal(void **state)
 {
@@ -427,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_shadow_share_lends_to_who_waited),
         cmocka_unit_test(room_that_comes_bit_by_bit_is_noticed),
         cmocka_unit_test(a_full_queue_is_nobodys_refusal),
+        cmocka_unit_test(a_shadow_share_counts_no_further_than_it_can),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
