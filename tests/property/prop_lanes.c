@@ -20,7 +20,7 @@ typedef struct watcher {
 
 /* Over all runs. */
 static struct {
-    uint64_t waiters, borrowers, loans, parked, first_in_classes, granted_waiters;
+    uint64_t waiters, borrowers, loans, parked, first_in_classes, granted_waiters, half_open, too_many_keys;
 } seen;
 
 /* ---- at a grant ---- */
@@ -227,8 +227,39 @@ static void counter_holds(const watcher *w, rn_counter *counter)
         first_holds(w, counter, &counter->lane);
 }
 
+/* Every probe is with somebody, or free to be given out; who waits at a circuit is in its list, and none is open. */
+static void circuit_holds(const watcher *w, const rn_circuit *circuit)
+{
+    const rn_breaker *b = &circuit->breaker;
+    const rn_lease *waiter;
+    int64_t out = 0;
+    size_t waits = 0;
+
+    for (uint32_t i = 0; i < w->engine->leases.size; i++) {
+        const rn_lease *lease = rn_leases_at(&w->engine->leases, i);
+
+        if (lease->state == RN_LEASE_FREE || lease->route->circuit != circuit || lease->pass.generation == 0)
+            continue;
+        out += lease->pass.probe && lease->pass.generation == b->generation;
+        waits += lease->state == RN_LEASE_WAITING;
+    }
+    TAILQ_FOREACH (waiter, &circuit->waiting, in_circuit) {
+        HOLDS(w->c, waiter->state == RN_LEASE_WAITING && waiter->pass.generation != 0);
+        waits--;
+    }
+    HOLDS(w->c, waits == 0);
+    HOLDS(w->c, b->state != RATION_BREAKER_OPEN || TAILQ_EMPTY(&circuit->waiting));
+    HOLDS(w->c, b->state != RATION_BREAKER_HALF_OPEN || b->permits + b->successes + out == b->spec->rule.probes);
+    HOLDS(w->c, rn_heap_contains(&circuit->alarm.node) == rn_time_known(rn_breaker_next(b)));
+    HOLDS(w->c, !rn_time_known(rn_breaker_next(b)) || circuit->alarm.at.us == rn_breaker_next(b).us);
+    HOLDS(w->c, !rn_time_known(rn_breaker_next(b)) || circuit->alarm.at.us > w->engine->now.us);
+    seen.half_open += b->state == RATION_BREAKER_HALF_OPEN;
+}
+
 static void look(void *ctx, ration_engine *engine)
 {
+    const rn_circuit *circuit;
+
     watcher *w = ctx;
 
     w->engine = engine;
@@ -240,6 +271,8 @@ static void look(void *ctx, ration_engine *engine)
     }
     for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node))
         counter_holds(w, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
+    TAILQ_FOREACH (circuit, &engine->routes.circuits.all, next)
+        circuit_holds(w, circuit);
 }
 
 /* ---- the stream ---- */
@@ -270,18 +303,143 @@ static void lanes_keep_their_word(choices *c, void *context)
     (void)stream_play(&driver);
 }
 
+/* ---- counters that come and go ---- */
+
+#define KEYS 6
+#define ASKED 120
+
+static const char *const by_x[] = {"var:x"};
+static const char *const by_account[] = {"account"};
+static const ration_tenant_share two[] = {{.name = "a", .weight = 1}, {.name = "b", .weight = 2}};
+/* A ceiling for each x, of which there may be two, on top of one for all. */
+static const ration_limit_rule few[] = {
+    {.name = "each",
+     .kind = RATION_KIND_SHARE,
+     .counts = RATION_COUNTS_REQUESTS,
+     .scope = by_x,
+     .scope_count = 1,
+     .max_keys = 2,
+     .share = {.ceiling = 3 * RATION_UNIT,
+               .tenants = two,
+               .tenant_count = 2,
+               .reclaim_horizon_us = 10,
+               .idle_after_us = 20}},
+    {.name = "all",
+     .kind = RATION_KIND_SHARE,
+     .counts = RATION_COUNTS_REQUESTS,
+     .scope = by_account,
+     .scope_count = 1,
+     .share = {.follows = "learns", .tenants = two, .tenant_count = 2, .reclaim_horizon_us = 10, .idle_after_us = 20}},
+    {.name = "learns",
+     .kind = RATION_KIND_ADAPTIVE,
+     .scope = by_account,
+     .scope_count = 1,
+     .adaptive = {.initial_limit = 4, .window_us = 30, .cooldown_us = 30}},
+};
+
+/* What is held at the ceilings of each x, as far as they are there. */
+static void count_held(void *ctx, const ration_counter_report *r)
+{
+    if (strcmp(r->limit, "each") == 0)
+        *(int64_t *)ctx += r->held;
+}
+
+static ration_engine *few_engine(const ration_sink *sink)
+{
+    static const ration_provider_rule provider = {.name = "p",
+                                                  .limits = few,
+                                                  .limit_count = 3,
+                                                  .breaker = {.strategy = RATION_BREAKER_CONSECUTIVE,
+                                                              .threshold = 2,
+                                                              .backoff_initial_us = 40,
+                                                              .scope = by_x,
+                                                              .scope_count = 1}};
+    static const ration_account_rule account = {.name = "acc", .provider = "p"};
+    static const ration_rules rules = {
+        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    const ration_engine_options options = {.rules = &rules, .sink = sink};
+    ration_engine *engine = NULL;
+
+    if (ration_engine_new(&options, ration_time_of(0), &engine, NULL) != RATION_OK)
+        abort();
+    return engine;
+}
+
+static ration_lease ask_one(choices *c, ration_engine *engine, ration_time now)
+{
+    static const char *const values[KEYS] = {"0", "1", "2", "3", "4", "5"};
+    const ration_var var = {ration_text_of("x"), ration_text_of(values[choose(c, KEYS - 1)])};
+    ration_request r = RATION_REQUEST_INIT;
+    ration_decision d;
+
+    r.account = ration_text_of("acc");
+    r.tenant = ration_text_of(choose(c, 1) == 0 ? "a" : "b");
+    r.vars = &var;
+    r.var_count = 1;
+    r.hold_us = (int64_t)choose(c, 12);
+    r.wait_us = choose(c, 1) != 0 ? (int64_t)choose(c, 60) : 0;
+    HOLDS(c, ration_engine_submit(engine, now, &r, &d) == RATION_OK);
+    NOTE(c, "%" PRId64 " ask %s of %s for %" PRId64 ": %d %s", now.us, var.value.data, r.tenant.data, r.hold_us,
+         (int)d.result, ration_reason_name(d.reason));
+    seen.too_many_keys += d.reason == RATION_REASON_TOO_MANY_KEYS;
+    return d.result == RATION_REFUSED ? (ration_lease){0, 0} : d.lease;
+}
+
+static void counters_come_and_go(choices *c, void *context)
+{
+    watcher w = {.c = c};
+    const ration_sink sink = {.ctx = &w, .answer = on_answer, .event = on_event};
+    ration_engine *engine = w.engine = few_engine(&sink);
+    ration_lease leases[ASKED];
+    ration_time now = {0};
+    ration_event event;
+    size_t count = 0;
+
+    (void)context;
+    while (choose(c, 200) != 0 && count < ASKED) {
+        const ration_completion how = {choose(c, 3) == 0 ? RATION_OUTCOME_FAILURE : RATION_OUTCOME_SUCCESS,
+                                       RATION_UNSET};
+        int64_t held = 0;
+        const ration_reporter reporter = {.ctx = &held, .counter = count_held};
+        ration_totals totals;
+
+        now.us += choose(c, 1) != 0 ? (int64_t)choose(c, 40) : 0;
+        if (choose(c, 1) == 0) {
+            leases[count++] = ask_one(c, engine, now);
+        } else if (count > 0) {
+            (void)ration_engine_release(engine, now, leases[choose(c, count - 1)], &how);
+        }
+        while (ration_engine_next_event(engine, &event)) {
+        }
+        look(&w, engine);
+        HOLDS(c, ration_engine_report(engine, now, RATION_REPORT_STATS, &reporter) == RATION_OK);
+        ration_engine_totals(engine, &totals);
+        HOLDS(c, held == (int64_t)totals.held * RATION_UNIT);
+        HOLDS(c, totals.counters <= 4);
+    }
+    ration_engine_free(engine);
+}
+
+static void keys(void **state)
+{
+    (void)state;
+    property_check("keys", counters_come_and_go, NULL, 600);
+    print_message("# %" PRIu64 " requests found no room for their key\n", seen.too_many_keys);
+}
+
 static void lanes(void **state)
 {
     (void)state;
     property_check("lanes", lanes_keep_their_word, NULL, 400);
     print_message("# looked at: %" PRIu64 " waiters, of them %" PRIu64 " parked; %" PRIu64 " borrowers, %" PRIu64
-                  " loans, %" PRIu64 " first of a class; %" PRIu64 " waiters granted\n",
-                  seen.waiters, seen.parked, seen.borrowers, seen.loans, seen.first_in_classes, seen.granted_waiters);
+                  " loans, %" PRIu64 " first of a class, %" PRIu64 " half-open circuits; %" PRIu64 " waiters granted\n",
+                  seen.waiters, seen.parked, seen.borrowers, seen.loans, seen.first_in_classes, seen.half_open,
+                  seen.granted_waiters);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes), cmocka_unit_test(keys)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
