@@ -284,10 +284,8 @@ static void place_keep(ration_engine *engine, rn_place *place)
 
     rn_lane_enter(place->lane, place);
     counter_rouse(engine, counter);
-    if (counter->limit->kind->note != NULL) {
+    if (counter->limit->kind->note != NULL)
         place_note(engine, place, RN_NOTE_SHORT, RATION_REASON_NONE, true);
-        lenders_awake(engine, counter);
-    }
     if (rn_lane_first(place->lane) == place)
         rn_mark_place(engine, place, false);
 }

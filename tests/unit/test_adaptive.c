@@ -344,6 +344,51 @@ static void a_guarantee_that_shrinks_makes_a_borrower(void **state)
     world_fini(&w);
 }
 
+/* What is more than the whole ceiling now may fit when that has grown. */
+static void a_ceiling_too_small_may_grow(void **state)
+{
+    ration_limit_rule limits[] = {FOLLOWS(one_and_two), ADAPTIVE(.initial_limit = 2, .max_limit = 3)};
+
+    (void)state;
+    limits[0].counts = RATION_COUNTS_COST;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "b1 tenant=b cost=0"), "granted");
+    CHECK_STR(ask(0, "b2 tenant=b cost=0"), "granted");
+    CHECK_STR(ask(0, "no tenant=a cost=3 hold=50"), "nothing_to_borrow fair acc -");
+    CHECK_STR(ask(0, "no tenant=a cost=4 hold=50 wait=9000"), "cost_exceeds_limit fair acc -");
+    CHECK_STR(ask(0, "a1 tenant=a cost=3 hold=50 wait=9000"), "queued");
+    world_advance(&w, MS(5000));
+    CHECK_STR(world_events(&w), "limit l 3;");
+    CHECK_STR(done(5100, "b1"), "released");
+    CHECK_STR(done(5100, "b2"), "released");
+    world_advance(&w, MS(5300));
+    CHECK_STR(world_events(&w), "granted a1 5300;");
+    world_fini(&w);
+}
+
+/* A limit that a ceiling follows stays for as long as the ceiling does, even if it equals a fresh one. */
+static void who_is_followed_is_not_forgotten(void **state)
+{
+    ration_limit_rule limits[] = {FOLLOWS(one_and_two), ADAPTIVE(.initial_limit = 2, .max_limit = 3)};
+
+    (void)state;
+    limits[0].counts = RATION_COUNTS_COST;
+    limits[0].scope = limits[1].scope = by_x;
+    limits[1].max_keys = 1;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "no tenant=a cost=9 x=1"), "cost_exceeds_limit fair x=1 -");
+    CHECK_STR(ask(0, "no tenant=a cost=1 x=2"), "too_many_keys l - -");
+    CHECK_STR(ask(0, "a tenant=a cost=0 x=1"), "granted");
+    world_fini(&w);
+
+    limits[0].max_keys = 1; /* then the ceiling goes first, and its leader after it */
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "no tenant=a cost=9 x=1"), "cost_exceeds_limit fair x=1 -");
+    CHECK_STR(ask(0, "a tenant=a cost=0 x=2"), "granted");
+    CHECK_STR(ask(0, "no tenant=a cost=0 x=1"), "too_many_keys fair - -");
+    world_fini(&w);
+}
+
 /* Its ceiling would grow with the limit that it follows: a check says so, and nothing has moved. */
 static void a_check_foresees_a_follower(void **state)
 {
@@ -389,6 +434,8 @@ int main(void)
         cmocka_unit_test(a_share_follows),
         cmocka_unit_test(a_guarantee_that_shrinks_refuses_who_cannot_borrow),
         cmocka_unit_test(a_guarantee_that_shrinks_makes_a_borrower),
+        cmocka_unit_test(a_ceiling_too_small_may_grow),
+        cmocka_unit_test(who_is_followed_is_not_forgotten),
         cmocka_unit_test(a_check_foresees_a_follower),
         cmocka_unit_test(asking_that_fills_a_cap_is_demand),
     };
