@@ -218,10 +218,11 @@ static int follow(compiler *c, rn_limit *limit, rn_limit *const *limits, size_t 
         if (leader->rule->kind != RATION_KIND_ADAPTIVE)
             return fail_at(c, "ceiling.follows", "must name an adaptive limit");
         if (!scopes_equal(limit, leader) || leader->rule->endpoint_count + leader->rule->method_count > 0 ||
-            leader->rule->requests_with_var != NULL || leader->rule->auth_requests != RATION_AUTH_INCLUDE)
+            leader->rule->requests_with_var != NULL || leader->rule->auth_requests != RATION_AUTH_INCLUDE) {
             return fail_at(c, "ceiling.follows",
                            "the adaptive limit must have the same scope and apply to all requests, so that both have "
                            "the same keys");
+        }
         limit->follows = leader;
         limit->spec.share.largest =
             rn_max(limit->spec.share.largest, rn_mul(leader->spec.adaptive->aimd.max, RATION_UNIT));

@@ -183,9 +183,13 @@ static void explain_on_loan(rn_builder *b, const ration_decision *d)
     put_asks(b, d);
     rn_builder_str(b, ", which it is entitled to: ");
     put_guarantee(b, &d->facts);
-    rn_builder_str(b, ", ");
-    rn_builder_micro(b, d->facts.lent);
-    rn_builder_str(b, " is on loan since it was idle. Nothing more of it is lent while it asks");
+    if (d->facts.charge <= free_of(&d->facts)) {
+        rn_builder_str(b, ", but leases above guarantees that have shrunk fill the ceiling until they end");
+    } else {
+        rn_builder_str(b, ", ");
+        rn_builder_micro(b, d->facts.lent);
+        rn_builder_str(b, " is on loan since it was idle. Nothing more of it is lent while it asks");
+    }
     if (!rn_time_known(d->retry_at))
         rn_builder_str(b, ", but a lease in the way is past its declared end or has none");
     put_when(b, d);
@@ -238,14 +242,15 @@ static bool explain_fairness(rn_builder *b, const ration_decision *d)
 {
     if (d->facts.tenant.data == NULL)
         return false;
-    if (d->reason == RATION_REASON_GUARANTEE_ON_LOAN)
+    if (d->reason == RATION_REASON_GUARANTEE_ON_LOAN) {
         explain_on_loan(b, d);
-    else if (d->reason == RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON)
+    } else if (d->reason == RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON) {
         explain_hold(b, d);
-    else if (d->reason == RATION_REASON_NOTHING_TO_BORROW)
+    } else if (d->reason == RATION_REASON_NOTHING_TO_BORROW) {
         explain_pool(b, d);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 

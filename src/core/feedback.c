@@ -252,10 +252,11 @@ void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_respo
         rate_limited(engine, lease, &reply);
     } else {
         teach(engine, lease, &reply);
-        if (reply.throttled)
+        if (reply.throttled) {
             pause(engine, lease, retry_after(engine, &reply));
-        else if (first && !is_transient(rule, response->status))
+        } else if (first && !is_transient(rule, response->status)) {
             succeed(lease);
+        }
     }
     if (first)
         feed_breaker(engine, lease, outcome);

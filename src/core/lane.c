@@ -20,9 +20,9 @@
 
 #include "base/mem.h"
 
-static rn_tenant_lane *lane_of_node(const rn_tree_node *node)
+static const rn_tenant_lane *lane_of_node(const rn_tree_node *node)
 {
-    return (rn_tenant_lane *)(void *)((char *)(uintptr_t)node - offsetof(rn_tenant_lane, node));
+    return (const rn_tenant_lane *)(const void *)((const char *)node - offsetof(rn_tenant_lane, node));
 }
 
 static bool borrower_less(const rn_tree_node *a, const rn_tree_node *b)
@@ -66,7 +66,7 @@ int rn_lanes_init(rn_counter *counter)
     if (counter->lanes == NULL)
         return RATION_ERR_NOMEM;
     counter->lanes->count = count;
-    SLIST_INIT(&counter->lanes->followers);
+    TAILQ_INIT(&counter->lanes->followers);
     rn_tree_init(&counter->lanes->borrowers, borrower_less);
     return RATION_OK;
 }
@@ -221,8 +221,9 @@ void rn_lane_borrows(rn_lane *lane, int64_t need)
 rn_lane *rn_lane_borrower(const rn_counter *counter, const rn_rank *after, int64_t pool)
 {
     const rn_tenant_lane behind = {.rank = after != NULL ? *after : (rn_rank){0}};
-    const rn_tree_node *node =
-        rn_tree_first_within(&counter->lanes->borrowers, after != NULL ? &behind.node : NULL, pool);
+    rn_tree_node *node = rn_tree_first_within(&counter->lanes->borrowers, after != NULL ? &behind.node : NULL, pool);
+    rn_tenant_lane *lane =
+        node == NULL ? NULL : (rn_tenant_lane *)(void *)((char *)node - offsetof(rn_tenant_lane, node));
 
-    return node == NULL ? NULL : &lane_of_node(node)->lane;
+    return lane == NULL ? NULL : &lane->lane;
 }

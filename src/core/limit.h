@@ -107,7 +107,7 @@ typedef struct rn_lanes {
     bool chasing;      /* the borrowers are being looked at, one after the other; `chase` is the last one */
     rn_rank chase;
     rn_counter *leader;                 /* share: the adaptive counter whose limit is its ceiling */
-    SLIST_HEAD(, rn_counter) followers; /* adaptive: whose ceiling it is */
+    TAILQ_HEAD(, rn_counter) followers; /* adaptive: whose ceiling it is */
     rn_lane *at[];                      /* by number, made when somebody begins to wait there */
 } rn_lanes;
 
@@ -199,7 +199,7 @@ struct rn_counter {
     rn_lane lane;       /* the only one, where the kind has no others */
     rn_lanes *lanes;    /* NULL: `lane` */
     size_t place_count; /* in all lanes */
-    SLIST_ENTRY(rn_counter) in_followers;
+    TAILQ_ENTRY(rn_counter) in_followers;
     TAILQ_HEAD(rn_place_list, rn_place) watchers; /* of all waiters that need it, but for the parked ones */
     struct rn_place_list parked;                  /* of those that could take everything while a penalty runs */
     size_t watcher_count;                         /* in both lists */

@@ -661,7 +661,7 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
     if (level == before)
         return;
     rn_keep(engine, counter);
-    SLIST_FOREACH (follower, &counter->lanes->followers, in_followers) {
+    TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers) {
         rn_share_resize(follower, engine->now, level);
         rn_mark(engine, follower, true);
         /* A guarantee may have become too small for one whose hold is too long to borrow. */

@@ -60,10 +60,10 @@ static void counter_unfollow(rn_counter *counter)
     rn_counter *follower;
 
     if (leader != NULL) {
-        SLIST_REMOVE(&leader->lanes->followers, counter, rn_counter, in_followers);
+        TAILQ_REMOVE(&leader->lanes->followers, counter, in_followers);
         leader->pins--;
     }
-    SLIST_FOREACH (follower, &counter->lanes->followers, in_followers)
+    TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers)
         follower->lanes->leader = NULL;
 }
 
@@ -465,7 +465,7 @@ static void route_follow(const rn_route *route, ration_time now, rn_counter *cou
         if (leader->limit->index != counter->limit->follows->index)
             continue;
         counter->lanes->leader = leader;
-        SLIST_INSERT_HEAD(&leader->lanes->followers, counter, in_followers);
+        TAILQ_INSERT_TAIL(&leader->lanes->followers, counter, in_followers);
         leader->pins++;
         rn_share_resize(counter, now, leader->limit->kind->level(leader));
     }

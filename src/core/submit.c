@@ -351,12 +351,12 @@ static void followers_foresee(const ration_engine *engine, const rn_lease *lease
         rn_counter *follower;
         rn_verdict verdict;
 
-        if (kind->level == NULL || SLIST_EMPTY(&counter->lanes->followers))
+        if (kind->level == NULL || TAILQ_EMPTY(&counter->lanes->followers))
             continue;
         kind->check(counter, engine->now, &ask, &verdict);
         if (verdict.fit == RN_FIT_REFUSED || verdict.capacity == kind->level(counter))
             continue;
-        SLIST_FOREACH (follower, &counter->lanes->followers, in_followers)
+        TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers)
             rn_share_resize(follower, engine->now, foresee ? verdict.capacity : kind->level(counter));
     }
 }

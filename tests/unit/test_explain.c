@@ -32,7 +32,7 @@ static ration_decision refusal(ration_reason reason, int64_t retry_us, bool esti
 
 static const char *explain(const ration_decision *d)
 {
-    static char text[512];
+    static char text[1024];
 
     memset(text, '#', sizeof text);
 
@@ -183,12 +183,73 @@ static void buffers_of_any_size(void **state)
     }
 }
 
+/* Of a share: what is the tenant's own, what is on loan, and what to change. */
+static void fairness_has_its_numbers(void **state)
+{
+    static const struct {
+        const char *why;
+        ration_reason reason;
+        int64_t retry_us;
+        int64_t charge, own, lent, pool, hold_us, ahead;
+        const char *text;
+    } rows[] = {
+        {"on loan", RATION_REASON_GUARANTEE_ON_LOAN, 90000, 50, 0, 50, 0, 50000, 0,
+         "Tenant app asks limit daily at acme for 50, which it is entitled to: 0 of its guarantee of 50 is free, 50 is "
+         "on "
+         "loan since it was idle. Nothing more of it is lent while it asks. Try again in 90 ms, at "
+         "2024-01-02T03:04:05.09Z."},
+        {"an overrun in the way", RATION_REASON_GUARANTEE_ON_LOAN, RATION_NEVER_US, 50, 0, 30, 0, 50000, 0,
+         "Tenant app asks limit daily at acme for 50, which it is entitled to: 20 of its guarantee of 50 is free, 30 "
+         "is "
+         "on loan since it was idle. Nothing more of it is lent while it asks, but a lease in the way is past its "
+         "declared end or has none. When that changes is not known."},
+        {"the ceiling has shrunk", RATION_REASON_GUARANTEE_ON_LOAN, 90000, 20, 0, 0, 0, 50000, 0,
+         "Tenant app asks limit daily at acme for 20, which it is entitled to: 50 of its guarantee of 50 is free, but "
+         "leases above guarantees that have shrunk fill the ceiling until they end. Try again in 90 ms, at "
+         "2024-01-02T03:04:05.09Z."},
+        {"too long a hold", RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON, RATION_NEVER_US, 50, 50, 0, 50, 1000000, 0,
+         "Tenant app asks limit daily at acme for 50, to be held for 1 s. Only 0 of its guarantee of 50 is free, and "
+         "nothing is lent for longer than the reclaim horizon of 100 ms, since its owner could not have it back in "
+         "time. Declare a hold of 100 ms or less, ask for less at once, let it wait for the tenant's own leases to "
+         "end, "
+         "or raise `reclaimHorizon`."},
+        {"no hold, more than its own", RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON, RATION_NEVER_US, 51, 0, 0, 50, NONE,
+         0,
+         "Tenant app asks limit daily at acme for 51 without declaring how long it will hold it. Only 50 of its "
+         "guarantee of 50 is free, and nothing is lent for longer than the reclaim horizon of 100 ms, since its owner "
+         "could not have it back in time. Declare a hold of 100 ms or less, ask for less at once, or raise "
+         "`reclaimHorizon`."},
+        {"nothing to borrow", RATION_REASON_NOTHING_TO_BORROW, 500000, 20, 40, 0, 5, 50000, 7,
+         "Tenant app asks limit daily at acme for 20: 10 of its guarantee of 50 is free, and idle tenants can lend 5 "
+         "of "
+         "the 10 that are missing; waiters ahead need 7. Try again in 500 ms, at 2024-01-02T03:04:05.5Z."},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ration_decision d = refusal(rows[i].reason, rows[i].retry_us, false, (ration_facts){.charge = 0});
+
+        CHECK_ROW(rows[i].why);
+        d.facts = (ration_facts){.charge = rows[i].charge * UNIT,
+                                 .ahead = rows[i].ahead * UNIT,
+                                 .tenant = ration_text_of("app"),
+                                 .guarantee = 50 * UNIT,
+                                 .own = rows[i].own * UNIT,
+                                 .lent = rows[i].lent * UNIT,
+                                 .pool = rows[i].pool * UNIT,
+                                 .hold_us = rows[i].hold_us,
+                                 .horizon_us = 100000};
+        CHECK_STR(explain(&d), rows[i].text);
+    }
+    CHECK_ROW(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reason_has_its_sentence), cmocka_unit_test(what_binds_may_have_no_limit_or_no_key),
         cmocka_unit_test(a_time_that_has_passed_is_now), cmocka_unit_test(only_refusals_are_explained),
-        cmocka_unit_test(buffers_of_any_size),
+        cmocka_unit_test(buffers_of_any_size),           cmocka_unit_test(fairness_has_its_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
