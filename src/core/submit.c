@@ -244,14 +244,15 @@ static void note_refusal(ration_engine *engine, const rn_lease *lease, const rn_
 
 static int enqueue(ration_engine *engine, rn_lease *lease)
 {
-    int err;
-
     rn_circuit_enter(engine, lease);
-    err = rn_wait(engine, lease);
-    if (err == RATION_OK)
+
+    const int err = rn_wait(engine, lease);
+
+    if (err == RATION_OK) {
         engine->totals.queued++;
-    else
+    } else {
         rn_circuit_leave(engine, lease);
+    }
     return err;
 }
 
