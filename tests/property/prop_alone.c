@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ceiling by itself and an engine whose only limit is that ceiling, asked the same by callers who do not wait, say the
- * same: verdicts, reasons, times, who is in the way, the numbers behind it, and every number of the reports.
+ * A ceiling by itself and an engine whose only limit is that ceiling, asked the same by callers who do not wait, say
+ * the same: verdicts, reasons, times, who is in the way, the numbers behind it, and every number of the reports.
  *
  * One rule differs on purpose and is left out: a charge above the ceiling is an attempt by itself, and in an engine no
  * asking (chapter 2, "Asking").
@@ -230,10 +230,11 @@ static void the_two_say_the_same(choices *c, void *context)
     pair_init(p);
     while (choose(c, 100) != 0 && p->count < CALLS) {
         p->now.us += choose(c, 1) != 0 ? (int64_t)choose(c, 70) : 0;
-        if (choose(c, 2) != 2)
+        if (choose(c, 2) != 2) {
             acquire(p);
-        else
+        } else {
             release(p);
+        }
         reports_are(p);
     }
     ration_ceiling_free(p->alone);

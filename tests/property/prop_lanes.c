@@ -2,9 +2,9 @@
 /*
  * Lanes from inside, after every call of a random stream (support/stream.h) and at every grant.
  *
- * Nobody waits who could go; nobody is overtaken in its lane; no adaptive limit is passed, nor what it keeps for classes;
- * while a tenant waits nothing of its units is lent anew, and what is on loan ends within the horizon. And what makes
- * that cheap is right: every borrower is where it can be found, nothing that time brings is without its alarm.
+ * Nobody waits who could go; nobody is overtaken in its lane; no adaptive limit is passed, nor what it keeps for
+ * classes; while a tenant waits nothing of its units is lent anew, and what is on loan ends within the horizon. And
+ * what makes that cheap is right: every borrower is where it can be found, nothing that time brings is without its alarm.
  */
 #include "support/check.h"
 #include "support/property.h"
@@ -193,6 +193,9 @@ static void tenants_hold(const watcher *w, rn_counter *counter)
 {
     const rn_lanes *lanes = counter->lanes;
 
+    HOLDS(w->c, lanes != NULL);
+    if (lanes == NULL)
+        return;
     HOLDS(w->c, !lanes->chasing);
     HOLDS(w->c, counter->watcher_count == 0 || lanes->pool_seen <= rn_share_pool(counter, w->engine->now));
     if (rn_tree_first(&lanes->borrowers) != NULL)
@@ -221,10 +224,11 @@ static void counter_holds(const watcher *w, rn_counter *counter)
     }
     HOLDS(w->c, counter->place_count == places);
     HOLDS(w->c, counter->place_count <= counter->watcher_count);
-    if (counter->limit->kind->lanes == RN_LANES_TENANTS)
+    if (counter->limit->kind->lanes == RN_LANES_TENANTS) {
         tenants_hold(w, counter);
-    else if (counter->limit->kind->lanes == RN_LANES_ONE)
+    } else if (counter->limit->kind->lanes == RN_LANES_ONE) {
         first_holds(w, counter, &counter->lane);
+    }
 }
 
 /* Every probe is with somebody, or free to be given out; who waits at a circuit is in its list, and none is open. */

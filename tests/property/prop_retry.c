@@ -3,8 +3,8 @@
  * Times to retry that are no estimate are exact: if nothing else happens, asking again then is granted and asking one
  * microsecond before is refused. Chapter 1, "Numbers".
  *
- * Where a refusal has no exact time although time alone may help (lenders become idle, a limit may grow), a request that
- * waits is granted at the first instant at which one that does not wait would have been.
+ * Where a refusal has no exact time although time alone may help (lenders become idle, a limit may grow), a request
+ * that waits is granted at the first instant at which one that does not wait would have been.
  *
  * An engine cannot be copied, so each question is put to one that has been through the same calls again.
  */
@@ -343,7 +343,7 @@ static int64_t granted_by_time(const turns *t)
 
 static void waiters_go_at_once(choices *c, void *context)
 {
-    static const char last_one;
+    static char last_one;
     uint64_t *granted = context;
     int64_t at_us = 0;
     turns t = {.count = 0};
@@ -358,7 +358,7 @@ static void waiters_go_at_once(choices *c, void *context)
         if (last->ends || last->request.wait_us == 0)
             continue;
         /* Only this one waits: others would be served before it, or make the limit grow. */
-        last->request.user = (void *)(uintptr_t)&last_one;
+        last->request.user = &last_one;
 
         const int64_t at = granted_by_time(&t);
 

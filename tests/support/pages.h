@@ -19,7 +19,7 @@
 
 /** The C library's, but for blocks of 64 KiB or more. */
 const ration_allocator *pages_allocator(void);
-/** Small blocks lie one behind the other in large ones, and are never used again: a walk from one to the next is seen. */
+/** Small blocks lie one behind the other in large ones, and are never used again: a walk from one to the next shows. */
 const ration_allocator *pages_packed(void);
 /** All large blocks together. */
 size_t pages_total(void);

@@ -2,9 +2,9 @@
 /*
  * Borrowers that do all they can, against one tenant that comes back, through the engine.
  *
- * Two tenants of 50 units each. The borrower fills its own and lives on the other's; it moves first at every millisecond,
- * always critical, and releases only when it must. Whoever it is and whenever the other comes back, that one, with low
- * priority, is whole within the horizon: unless a loan has overrun, and then that is reported.
+ * Two tenants of 50 units each. The borrower fills its own and lives on the other's; it moves first at every
+ * millisecond, always critical, and releases only when it must. Whoever it is and whenever the other comes back, that
+ * one, with low priority, is whole within the horizon: unless a loan has overrun, and then that is reported.
  */
 #include "support/check.h"
 #include "support/world.h"
