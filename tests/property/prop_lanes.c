@@ -4,7 +4,8 @@
  *
  * Nobody waits who could go; nobody is overtaken in its lane; no adaptive limit is passed, nor what it keeps for
  * classes; while a tenant waits nothing of its units is lent anew, and what is on loan ends within the horizon. And
- * what makes that cheap is right: every borrower is where it can be found, nothing that time brings is without its alarm.
+ * what makes that cheap is right: every borrower is where it can be found, nothing that time brings is without its
+ * alarm.
  */
 #include "support/check.h"
 #include "support/property.h"
