@@ -92,8 +92,8 @@ void rn_ceiling_when_free(rn_ceiling *ceiling, ration_time now, const rn_ceiling
  */
 void rn_ceiling_take(rn_ceiling *ceiling, ration_time now, const rn_ceiling_ask *ask, uint64_t serial, int64_t left,
                      rn_ceiling_hold *hold);
-/* The charge is now known to be `charge`: what is less goes back, loans first; what is more is the tenant's own. */
-void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t charge);
+/* The charge is now known to be `actual`: what is less goes back, loans first; what is more is the tenant's own. */
+void rn_ceiling_settle(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold, int64_t actual);
 void rn_ceiling_give_back(rn_ceiling *ceiling, ration_time now, rn_ceiling_hold *hold);
 
 /* It has asked and was refused because it may not wait; `reason` as of `check`, RATION_REASON_NONE: something else was

@@ -152,10 +152,11 @@ static void *packed_resize(void *ctx, void *block, size_t size)
     size_t room = 0;
     void *grown;
 
-    if (block != NULL && is_large(block))
+    if (block != NULL && is_large(block)) {
         room = blocks[block_of(block)].size;
-    else if (block != NULL)
+    } else if (block != NULL) {
         memcpy(&room, (const unsigned char *)block - HEAD, sizeof room);
+    }
     if (room >= size)
         return block;
     grown = packed_allocate(ctx, size);

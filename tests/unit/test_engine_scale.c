@@ -184,7 +184,7 @@ static void waiters_come_and_go(void)
         cancel_counted(w.some[i]);
     CHECK_ROW("a release by which one who waits goes");
     for (int i = 0; i < SOME; i++)
-        release_counted(w.held[100 * i]);
+        release_counted(w.held[(size_t)i * 100]);
     CHECK_ROW("a release that helps nobody");
     for (int i = 0; i < SOME; i++)
         release_counted(w.held[100 * i + 1]);
