@@ -239,8 +239,10 @@ static ration_reason reason_at(const ration_engine *engine, const rn_place *plac
     return verdict.fit == RN_FIT_NOW ? RATION_REASON_NONE : verdict.reason;
 }
 
-/* Somebody asks, so less is lent: nobody can go by that, but who finds a cap full may make it grow, and time will bring
- * back later what it took. */
+/*
+ * Somebody asks, so less is lent. Nobody can go by that, but those who could take everything while a penalty runs may be
+ * short now; who finds a cap full may make it grow; and time will bring back later what it took.
+ */
 static void lenders_awake(ration_engine *engine, rn_counter *counter)
 {
     if (counter->watcher_count == 0)
@@ -497,23 +499,26 @@ static void counter_shrunk(ration_engine *engine, rn_counter *counter)
         counter_rouse(engine, counter);
 }
 
-static void refuse_doomed(ration_engine *engine)
+/* Refuse the first for whom it has become true. False: there is none. */
+static bool refuse_doomed(ration_engine *engine)
 {
     rn_counter *counter;
-    rn_lease *lease;
+    rn_finding finding;
 
     while ((counter = TAILQ_FIRST(&engine->shrunk)) != NULL) {
         TAILQ_REMOVE(&engine->shrunk, counter, in_shrunk);
         counter->shrunk = false;
         counter_shrunk(engine, counter);
     }
-    while ((lease = lease_of_look(rn_heap_pop(&engine->doomed))) != NULL) {
-        rn_finding finding;
 
-        rn_examine(engine, lease, RN_STAGE_WAITING, true, &finding);
-        rn_waiter_refuse(engine, lease, &finding);
-        rn_waiter_drop(engine, lease);
-    }
+    rn_lease *lease = lease_of_look(rn_heap_pop(&engine->doomed));
+
+    if (lease == NULL)
+        return false;
+    rn_examine(engine, lease, RN_STAGE_WAITING, true, &finding);
+    rn_waiter_refuse(engine, lease, &finding);
+    rn_waiter_drop(engine, lease);
+    return true;
 }
 
 void rn_account_penalized(ration_engine *engine, rn_account *account)
@@ -726,16 +731,13 @@ void rn_pump(ration_engine *engine)
     rn_counter *counter;
 
     for (;;) {
-        if (grow_limits(engine))
+        if (grow_limits(engine) || refuse_doomed(engine))
             continue;
-        refuse_doomed(engine);
 
         rn_lease *lease = lease_of_look(rn_heap_pop(&engine->look));
 
-        if (lease == NULL && TAILQ_EMPTY(&engine->growing))
-            break;
         if (lease == NULL)
-            continue;
+            break;
         look_at(engine, lease);
         if (lease->route->has_lanes)
             chase_passed(engine, lease);

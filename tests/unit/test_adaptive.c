@@ -303,6 +303,32 @@ static void asking_that_fills_a_cap_is_demand(void **state)
     world_fini(&w);
 }
 
+/* One change at a time: the first leaves, the next finds the cap full and is demand, before it must leave too. */
+static void who_leaves_makes_room_for_demand(void **state)
+{
+    static const ration_class_rule classes[] = {{"fast", {1, 2}}};
+    static const ration_limit_rule limits[] = {
+        SLOTS("slots", by_x, 1),
+        ADAPTIVE(.initial_limit = 2, .classes = classes, .class_count = 1, .lend_horizon_us = MS(100),
+                 .lend_idle_us = MS(200)),
+    };
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "h account=bcc x=1"), "granted");
+    CHECK_STR(ask(0, "g"), "granted");
+    CHECK_STR(ask(0, "f class=fast"), "granted");
+    CHECK_STR(done(0, "f"), "released");
+    CHECK_STR(ask(0, "w1 hold=50 x=1 wait=20000"), "queued");
+    CHECK_STR(ask(0, "w2 hold=5000 x=1 wait=20000"), "queued");
+    world_advance(&w, MS(6000)); /* w1 may have the reserve that is lent */
+    CHECK_STR(world_events(&w), "");
+    CHECK_STR(world_observe(&w, MS(6000), "h", 429, "Retry-After", "100"), "observed");
+    CHECK_STR(world_events(&w),
+              "limit l 1;refused w1 deadline slots 6000;limit l 3;refused w2 deadline slots 6000;"); /* 1: of bcc */
+    world_fini(&w);
+}
+
 /* Chapter 1, step 2, becomes true for who waits: its hold is too long to borrow, and its guarantee has shrunk. */
 static void a_guarantee_that_shrinks_refuses_who_cannot_borrow(void **state)
 {
@@ -434,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_share_follows),
         cmocka_unit_test(a_guarantee_that_shrinks_refuses_who_cannot_borrow),
         cmocka_unit_test(a_guarantee_that_shrinks_makes_a_borrower),
+        cmocka_unit_test(who_leaves_makes_room_for_demand),
         cmocka_unit_test(a_ceiling_too_small_may_grow),
         cmocka_unit_test(who_is_followed_is_not_forgotten),
         cmocka_unit_test(a_check_foresees_a_follower),
