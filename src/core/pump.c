@@ -249,6 +249,7 @@ static void lenders_awake(ration_engine *engine, rn_counter *counter)
         return;
     if (counter->limit->kind->lanes == RN_LANES_TENANTS)
         counter->lanes->pool_seen = rn_min(counter->lanes->pool_seen, rn_share_pool(counter, engine->now));
+    counter_rouse(engine, counter);
     counter_dirty(engine, counter);
 }
 

@@ -417,6 +417,26 @@ static void a_shadow_share_counts_no_further_than_it_can(void **state)
     world_fini(&w);
 }
 
+/* One that could take everything but for a pause could not any more when its lender asks: from then on it keeps its
+ * place, and none of its tenant goes before it. */
+static void who_is_paused_hears_that_a_lender_asks(void **state)
+{
+    static const ration_limit_rule limits[] = {SLOTS("slots", by_x, 5), SHARE(two, 2, .unknown_tenant = NULL)};
+
+    (void)state;
+    world_init(&w, limits, 2);
+    CHECK_STR(ask(0, "s tenant=b cost=0 account=bcc x=1"), "granted");
+    CHECK_STR(world_observe(&w, 0, "s", 429, "Retry-After", "1"), "observed");
+    CHECK_STR(ask(300, "p tenant=a cost=60 hold=100 x=1 wait=9000"), "queued");
+    CHECK_STR(ask(300, "n1 tenant=a cost=1"), "granted"); /* p is short of nothing */
+    CHECK_STR(end(300, "n1"), "released");
+    CHECK_STR(ask(300, "no tenant=b cost=60 hold=9000"), "hold_exceeds_reclaim_horizon tokens acc -");
+    CHECK_STR(ask(300, "n2 tenant=a cost=1"), "nothing_to_borrow tokens acc -");
+    world_advance(&w, MS(1000));
+    CHECK_STR(world_events(&w), "granted p 700;");
+    world_fini(&w);
+}
+
 /* A full queue is no limit's refusal: it names none, and none counts it. */
 static void a_full_queue_is_nobodys_refusal(void **state)
 {
@@ -455,6 +475,7 @@ int main(void)
         cmocka_unit_test(quiet_after_asking_wakes_a_borrower),
         cmocka_unit_test(a_shadow_share_lends_to_who_waited),
         cmocka_unit_test(room_that_comes_bit_by_bit_is_noticed),
+        cmocka_unit_test(who_is_paused_hears_that_a_lender_asks),
         cmocka_unit_test(a_full_queue_is_nobodys_refusal),
         cmocka_unit_test(a_shadow_share_counts_no_further_than_it_can),
     };
