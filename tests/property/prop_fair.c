@@ -283,9 +283,35 @@ static void throttle(fair *f)
     HOLDS(f->c, ration_engine_observe(f->engine, ration_time_of(f->now), r->lease, &response) == RATION_OK);
 }
 
+/* The provider says how long; of scopes as narrow as each other, the limit that is declared first is paused. */
+static void pause(fair *f)
+{
+    char text[32];
+    ration_header header = {ration_text_of("Retry-After"), {NULL, 0}};
+    ration_response response = {.status = 429, .headers = &header, .header_count = 1};
+    request *r = pick(f, HOLDS_IT);
+    const int64_t us = choose_from(f->c, 1, 30);
+
+    if (r == NULL || r->ttl < 0)
+        return;
+    NOTE(f->c, "%lld paused %d for %lld", (long long)f->now, (int)(r - f->requests), (long long)us);
+    r->ttl = -1;
+    for (int i = 0; i < LIMITS; i++) {
+        int64_t *until = &f->paused_until[i][i == SLOT ? r->x : 0];
+
+        if (!r->present[i])
+            continue;
+        *until = f->now + us > *until ? f->now + us : *until;
+        break;
+    }
+    snprintf(text, sizeof text, "0.%06d", (int)us);
+    header.value = ration_text_of(text);
+    HOLDS(f->c, ration_engine_observe(f->engine, ration_time_of(f->now), r->lease, &response) == RATION_OK);
+}
+
 static void one_step(fair *f)
 {
-    switch (choose(f->c, 9)) {
+    switch (choose(f->c, 10)) {
     case 0:
     case 1:
     case 2:
@@ -302,6 +328,9 @@ static void one_step(fair *f)
         break;
     case 8:
         throttle(f);
+        break;
+    case 9:
+        pause(f);
         break;
     default:
         return;
@@ -322,6 +351,11 @@ static void pass(fair *f)
     }
     HOLDS(f->c, ration_engine_advance(f->engine, ration_time_of(f->now)) == RATION_OK);
 }
+
+/* Over all runs. */
+static struct {
+    uint64_t runs, vague;
+} seen;
 
 static void the_engine_is_fair_as_the_slow_one_is(choices *c, void *context)
 {
@@ -347,6 +381,8 @@ static void the_engine_is_fair_as_the_slow_one_is(choices *c, void *context)
         HOLDS(c, strcmp(got, f->events) == 0);
         reports_are(f);
     }
+    seen.runs++;
+    seen.vague += f->vague;
     ration_engine_free(f->engine);
     free(f);
 }
@@ -355,6 +391,8 @@ static void fairness(void **state)
 {
     (void)state;
     property_check("fair", the_engine_is_fair_as_the_slow_one_is, NULL, 3000);
+    print_message("# in %" PRIu64 " of %" PRIu64 " runs reclaims were not compared to the end\n", seen.vague,
+                  seen.runs);
 }
 
 int main(void)

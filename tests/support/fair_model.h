@@ -59,6 +59,7 @@ typedef struct fair {
     bool started, throttled, decreased;
     int64_t grown_at, throttled_at, decreased_at;
     int64_t class_used[LANES];
+    int64_t paused_until[LIMITS][KEYS];
     char events[4096];
     size_t events_used;
     bool vague; /* a reclaim may have begun later than here */
@@ -229,6 +230,16 @@ static ration_reason reason_of(const fair *f, const request *r, int limit)
     return learn_fits(f, r) ? RATION_REASON_NONE : RATION_REASON_ADAPTIVE_FULL;
 }
 
+/* Does a penalty run after `at` where the request goes? */
+static bool is_penalized(const fair *f, const request *r, int64_t at)
+{
+    for (int i = 0; i < LIMITS; i++) {
+        if (r->present[i] && f->paused_until[i][i == SLOT ? r->x : 0] > at)
+            return true;
+    }
+    return false;
+}
+
 static bool can_take(const fair *f, const request *r, int limit)
 {
     bool any = false;
@@ -369,6 +380,8 @@ static bool look(fair *f, request *r)
     }
     if (!all)
         return true;
+    if (is_penalized(f, r, f->now))
+        return false;
 
     leaves(f, r, true);
     if (r->tag > f->virtual_time[r->priority])
@@ -388,7 +401,8 @@ static void refuse(fair *f, request *r)
     forget_if_empty(f, r->priority);
 }
 
-/* Has its tenant's guarantee shrunk below what it needs, and is its hold too long to borrow? */
+/* Is it paused for too long, or has its tenant's guarantee shrunk below what it needs, and its hold is too long to
+ * borrow? */
 static bool must_refuse(const fair *f, const request *r)
 {
     const rn_ceiling_ask ask = ask_of(f, r);
@@ -396,12 +410,13 @@ static bool must_refuse(const fair *f, const request *r)
 
     if (r->present[FAIR])
         (void)model_check(&f->m, &ask, &hopeless);
-    return hopeless;
+    return hopeless || is_penalized(f, r, r->deadline);
 }
 
 /*
  * Is the first of a tenant on loan? An engine finds that when it looks: not the moment at which a lender comes back
- * from whom a waiter could have borrowed what it was not short of. What depends on that is not compared any more.
+ * from whom a waiter could have borrowed what it was not short of; and perhaps between two changes of one instant, for
+ * no time at all. What depends on that is not compared any more.
  */
 static void find(fair *f, request *r)
 {
@@ -416,10 +431,26 @@ static void find(fair *f, request *r)
     model_found(&f->m, r->tenant, reason);
 }
 
+/* Between two changes: is a tenant on loan of whom that has not been found? */
+static uint32_t on_loan(const fair *f)
+{
+    uint32_t tenants = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        const request *r = &f->requests[i];
+
+        if (r->state == WAITS && is_first(f, r, FAIR) && !f->m.tenants[r->tenant].reclaiming &&
+            reason_of(f, r, FAIR) == RATION_REASON_GUARANTEE_ON_LOAN)
+            tenants |= UINT32_C(1) << r->tenant;
+    }
+    return tenants;
+}
+
 /* Among waiters one change at a time: L grows, else who must be is refused, else the first that may go is granted. */
 static void settle(fair *f)
 {
     request *order[REQUESTS];
+    uint32_t passing = 0;
     bool changed = true;
 
     while (changed) {
@@ -437,9 +468,13 @@ static void settle(fair *f)
         }
         for (int i = 0; i < n && !changed; i++)
             changed = look(f, order[i]);
+        if (changed)
+            passing |= on_loan(f);
         for (int i = 0; i < n && !changed; i++)
             find(f, order[i]);
     }
+    for (uint32_t i = 0; i < f->m.rule->tenant_count; i++)
+        f->vague = f->vague || ((passing >> i & 1) != 0 && !f->m.tenants[i].reclaiming);
 }
 
 static request *next_lost(fair *f)
@@ -536,6 +571,7 @@ static int64_t slots_when(const fair *f, const request *r, int64_t ahead)
 
 typedef struct named {
     bool bound, refuses;
+    bool barred; /* something that no wait cures does, other than fairness */
     ration_reason reason;
     int64_t named_at, retry_at;
 } named;
@@ -558,6 +594,7 @@ static void name(named *n, bool refuses, ration_reason reason, int64_t at)
     n->retry_at = !n->bound || at > n->retry_at ? at : n->retry_at;
     n->bound = true;
     n->refuses = n->refuses || refuses;
+    n->barred = n->barred || (refuses && ration_reason_category(reason) != RATION_CATEGORY_FAIRNESS);
 }
 
 static void name_fair(const fair *f, const request *r, int64_t ahead, bool any, named *out)
@@ -592,6 +629,11 @@ static named examine(const fair *f, const request *r)
 
         if (!r->present[i])
             continue;
+
+        const int64_t until = f->paused_until[i][i == SLOT ? r->x : 0];
+
+        if (until > f->now)
+            name(&out, until > r->deadline, RATION_REASON_PENALIZED, until);
 
         const int64_t ahead = i == FAIR && r->tenant == RN_TENANT_NONE ? 0 : charges_ahead(f, r, i, &any);
 
@@ -628,16 +670,11 @@ static void begins_to_wait(fair *f, request *r)
     }
 }
 
-static bool is_barred(const named *n)
-{
-    return n->refuses && ration_reason_category(n->reason) != RATION_CATEGORY_FAIRNESS;
-}
-
 static const char *arrive(fair *f, request *r, named *out)
 {
     tag_give(f, r);
     *out = examine(f, r);
-    if (!is_barred(out) && r->present[LEARN]) {
+    if (!out->barred && r->present[LEARN]) {
         if (!f->started)
             f->grown_at = f->now;
         f->started = true;
@@ -646,7 +683,7 @@ static const char *arrive(fair *f, request *r, named *out)
     }
     if (out->refuses || (out->bound && r->deadline == f->now)) {
         r->state = OVER;
-        if (!is_barred(out))
+        if (!out->barred)
             asks(f, r);
         return "refused";
     }

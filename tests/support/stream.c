@@ -212,10 +212,9 @@ static void dump_classes(dump *d, const ration_counter_report *r)
 static void dump_counter(void *ctx, const ration_counter_report *r)
 {
     dump *d = ctx;
-    const int64_t spent[] = {
-        r->kind, (int64_t)r->waiting, r->available, r->held,       r->usable,          r->reserve,
-        r->used, r->external,         r->remaining, r->has_window, r->window_start.us, r->window_end.us};
-    const int64_t rest[] = {r->max, r->current, r->draining};
+    const int64_t spent[] = {r->kind,     r->available, r->held,       r->usable,          r->reserve,      r->used,
+                             r->external, r->remaining, r->has_window, r->window_start.us, r->window_end.us};
+    const int64_t rest[] = {(int64_t)r->waiting, r->max, r->current, r->draining};
 
     d->hash = mix_text(d->hash, r->limit, strlen(r->limit));
     d->hash = mix_text(d->hash, r->key.data, r->key.size);
