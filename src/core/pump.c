@@ -240,8 +240,8 @@ static ration_reason reason_at(const ration_engine *engine, const rn_place *plac
 }
 
 /*
- * Somebody asks, so less is lent. Nobody can go by that, but those who could take everything while a penalty runs may be
- * short now; who finds a cap full may make it grow; and time will bring back later what it took.
+ * Somebody asks, so less is lent. Nobody can go by that, but those who could take everything while a penalty runs may
+ * be short now; who finds a cap full may make it grow; and time will bring back later what it took.
  */
 static void lenders_awake(ration_engine *engine, rn_counter *counter)
 {
