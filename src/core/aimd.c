@@ -16,6 +16,7 @@
  */
 #include "core/aimd.h"
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -28,17 +29,6 @@
 typedef struct wide {
     uint32_t limb[LIMBS]; /* the lowest first */
 } wide;
-
-static int aimd_fault(ration_fault *fault, const char *path, const char *text)
-{
-    rn_builder builder;
-
-    rn_builder_init(&builder, fault->path, sizeof fault->path);
-    rn_builder_str(&builder, path);
-    rn_builder_init(&builder, fault->text, sizeof fault->text);
-    rn_builder_str(&builder, text);
-    return RATION_ERR_CONFIG;
-}
 
 /* ---- the rule ---- */
 
@@ -120,15 +110,15 @@ static bool is_share(ration_ratio ratio)
 static int classes_check(const ration_adaptive_rule *rule, ration_fault *fault)
 {
     if (rule->class_count > CLASSES_MAX)
-        return aimd_fault(fault, "classes", "there may be at most 64 classes");
+        return rn_rule_fault(fault, "classes", "there may be at most 64 classes");
     if (rule->class_count > 0 && rule->classes == NULL)
-        return aimd_fault(fault, "classes", "the classes are missing");
+        return rn_rule_fault(fault, "classes", "the classes are missing");
     for (size_t i = 0; i < rule->class_count; i++) {
         const char *const name = rule->classes[i].name;
         const ration_ratio share = rule->classes[i].reserved;
 
         if (name == NULL || name[0] == '\0')
-            return aimd_fault(fault, "classes", "every class needs a name");
+            return rn_rule_fault(fault, "classes", "every class needs a name");
         for (size_t k = 0; k < i; k++) {
             if (rn_text_is(ration_text_of(name), rule->classes[k].name))
                 return class_fault(fault, name, "", "another class has that name");
@@ -137,22 +127,22 @@ static int classes_check(const ration_adaptive_rule *rule, ration_fault *fault)
             return class_fault(fault, name, ".reservedShare", "a reserved share is from 0 to 1");
     }
     if (shares_exceed_one(rule))
-        return aimd_fault(fault, "classes", "the reserved shares add up to more than 1 (100 %)");
+        return rn_rule_fault(fault, "classes", "the reserved shares add up to more than 1 (100 %)");
     return RATION_OK;
 }
 
 static int lend_check(const ration_adaptive_rule *rule, ration_fault *fault)
 {
     if (rule->lend_horizon_us < 0 || rule->lend_horizon_us > RATION_TIME_MAX_US)
-        return aimd_fault(fault, "lend.reclaimHorizon", "the horizon must be above zero");
+        return rn_rule_fault(fault, "lend.reclaimHorizon", "the horizon must be above zero");
     if (rule->lend_idle_us < 0 || rule->lend_idle_us > RATION_TIME_MAX_US)
-        return aimd_fault(fault, "lend.idleAfter", "idleAfter must be above zero");
+        return rn_rule_fault(fault, "lend.idleAfter", "idleAfter must be above zero");
     if (rule->lend_horizon_us == 0 && rule->lend_idle_us != 0)
-        return aimd_fault(fault, "lend.reclaimHorizon", "lending needs a horizon above zero");
+        return rn_rule_fault(fault, "lend.reclaimHorizon", "lending needs a horizon above zero");
     if (rule->lend_horizon_us != 0 && rule->lend_idle_us <= rule->lend_horizon_us) {
-        return aimd_fault(fault, "lend.idleAfter",
-                          "idleAfter must be longer than the horizon: a class quiet for just the horizon may be one "
-                          "that waits for a loan to end");
+        return rn_rule_fault(fault, "lend.idleAfter",
+                             "idleAfter must be longer than the horizon: a class quiet for just the horizon may be one "
+                             "that waits for a loan to end");
     }
     return RATION_OK;
 }
@@ -160,17 +150,17 @@ static int lend_check(const ration_adaptive_rule *rule, ration_fault *fault)
 static int limits_check(const rn_aimd_spec *spec, ration_fault *fault)
 {
     if (spec->min < 1 || spec->min > LIMIT_MAX)
-        return aimd_fault(fault, "minLimit", "the lowest limit must be from 1 to 1000000");
+        return rn_rule_fault(fault, "minLimit", "the lowest limit must be from 1 to 1000000");
     if (spec->max < 1 || spec->max > LIMIT_MAX)
-        return aimd_fault(fault, "maxLimit", "the highest limit must be from 1 to 1000000");
+        return rn_rule_fault(fault, "maxLimit", "the highest limit must be from 1 to 1000000");
     if (spec->min > spec->max)
-        return aimd_fault(fault, "minLimit", "the lowest limit is above the highest");
+        return rn_rule_fault(fault, "minLimit", "the lowest limit is above the highest");
     if (spec->initial == 0)
-        return aimd_fault(fault, "initialLimit", "an adaptive limit needs an initial limit");
+        return rn_rule_fault(fault, "initialLimit", "an adaptive limit needs an initial limit");
     if (spec->initial < 1)
-        return aimd_fault(fault, "initialLimit", "the initial limit must be at least 1");
+        return rn_rule_fault(fault, "initialLimit", "the initial limit must be at least 1");
     if (spec->initial < spec->min || spec->initial > spec->max)
-        return aimd_fault(fault, "initialLimit", "the initial limit must lie between minLimit and maxLimit");
+        return rn_rule_fault(fault, "initialLimit", "the initial limit must lie between minLimit and maxLimit");
     return RATION_OK;
 }
 
@@ -198,15 +188,15 @@ int rn_aimd_spec_init(rn_aimd_spec *spec, const ration_adaptive_rule *rule, rati
     if (err != RATION_OK)
         return err;
     if (filled.step < 1 || filled.step > LIMIT_MAX)
-        return aimd_fault(fault, "aimd.increaseStep", "the step must be from 1 to 1000000");
+        return rn_rule_fault(fault, "aimd.increaseStep", "the step must be from 1 to 1000000");
     if (!is_share(filled.factor) || filled.factor.num == 0 || filled.factor.num == filled.factor.den)
-        return aimd_fault(fault, "aimd.decreaseFactor", "the factor must lie between 0 and 1, and be neither");
+        return rn_rule_fault(fault, "aimd.decreaseFactor", "the factor must lie between 0 and 1, and be neither");
     if (!is_span(filled.window_us))
-        return aimd_fault(fault, "aimd.window", "the window must be above zero");
+        return rn_rule_fault(fault, "aimd.window", "the window must be above zero");
     if (!is_span(filled.cooldown_us))
-        return aimd_fault(fault, "aimd.cooldown", "the cooldown must be above zero");
+        return rn_rule_fault(fault, "aimd.cooldown", "the cooldown must be above zero");
     if (!is_span(filled.lease_ttl_us))
-        return aimd_fault(fault, "leaseTtl", "the time to live of a lease must be above zero");
+        return rn_rule_fault(fault, "leaseTtl", "the time to live of a lease must be above zero");
     err = classes_check(rule, fault);
     if (err == RATION_OK)
         err = lend_check(rule, fault);

@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "core/breaker_ring.h"
@@ -29,17 +30,6 @@
 #define PART_MAX 1000000
 
 /* ---- the rule ---- */
-
-static int breaker_fault(ration_fault *fault, const char *path, const char *text)
-{
-    rn_builder builder;
-
-    rn_builder_init(&builder, fault->path, sizeof fault->path);
-    rn_builder_str(&builder, path);
-    rn_builder_init(&builder, fault->text, sizeof fault->text);
-    rn_builder_str(&builder, text);
-    return RATION_ERR_CONFIG;
-}
 
 static bool is_number(int64_t n, int64_t most)
 {
@@ -78,19 +68,19 @@ static int strategy_check(const ration_breaker_rule *rule, ration_fault *fault)
 {
     if (rule->strategy != RATION_BREAKER_CONSECUTIVE && rule->strategy != RATION_BREAKER_COUNT &&
         rule->strategy != RATION_BREAKER_SAMPLING)
-        return breaker_fault(fault, "breaker.strategy", "a breaker is consecutive, count or sampling");
+        return rn_rule_fault(fault, "breaker.strategy", "a breaker is consecutive, count or sampling");
     if (!is_number(rule->threshold, NUMBER_MAX))
-        return breaker_fault(fault, "breaker.threshold", "the threshold must be from 1 to 1000000 failures");
+        return rn_rule_fault(fault, "breaker.threshold", "the threshold must be from 1 to 1000000 failures");
     if (!is_fraction(rule->ratio) || rule->ratio.num > rule->ratio.den)
-        return breaker_fault(fault, "breaker.threshold", "the threshold must be above 0 and at most 1 (100 %)");
+        return rn_rule_fault(fault, "breaker.threshold", "the threshold must be above 0 and at most 1 (100 %)");
     if (!is_number(rule->size, SIZE_MAX_RESULTS))
-        return breaker_fault(fault, "breaker.size", "the size must be from 1 to 65536 results");
+        return rn_rule_fault(fault, "breaker.size", "the size must be from 1 to 65536 results");
     if (!is_number(rule->duration_us, RATION_TIME_MAX_US))
-        return breaker_fault(fault, "breaker.duration", "the duration must be above zero");
+        return rn_rule_fault(fault, "breaker.duration", "the duration must be above zero");
     if (!is_number(rule->minimum_calls, NUMBER_MAX))
-        return breaker_fault(fault, "breaker.minimumCalls", "the minimum must be from 1 to 1000000 calls");
+        return rn_rule_fault(fault, "breaker.minimumCalls", "the minimum must be from 1 to 1000000 calls");
     if (rule->strategy == RATION_BREAKER_COUNT && rule->minimum_calls > rule->size) {
-        return breaker_fault(fault, "breaker.minimumCalls",
+        return rn_rule_fault(fault, "breaker.minimumCalls",
                              "the minimum is above the size: so many results are never kept, and it could never open");
     }
     return RATION_OK;
@@ -99,22 +89,22 @@ static int strategy_check(const ration_breaker_rule *rule, ration_fault *fault)
 static int recovery_check(const ration_breaker_rule *rule, ration_fault *fault)
 {
     if (rule->recovery != RATION_RECOVERY_PROBE && rule->recovery != RATION_RECOVERY_HEALTH_CHECK)
-        return breaker_fault(fault, "breaker.recovery", "recovery is by probe or by health check");
+        return rn_rule_fault(fault, "breaker.recovery", "recovery is by probe or by health check");
     if (!is_number(rule->probes, NUMBER_MAX))
-        return breaker_fault(fault, "breaker.probe.n", "there must be from 1 to 1000000 probes");
+        return rn_rule_fault(fault, "breaker.probe.n", "there must be from 1 to 1000000 probes");
     if (!is_number(rule->backoff_initial_us, RATION_TIME_MAX_US))
-        return breaker_fault(fault, "breaker.backoff.initial", "the back-off must be above zero");
+        return rn_rule_fault(fault, "breaker.backoff.initial", "the back-off must be above zero");
     if (rule->backoff_multiplier.den != 0 &&
         (!is_fraction(rule->backoff_multiplier) || rule->backoff_multiplier.num < rule->backoff_multiplier.den))
-        return breaker_fault(fault, "breaker.backoff.multiplier", "the multiplier must be at least 1");
+        return rn_rule_fault(fault, "breaker.backoff.multiplier", "the multiplier must be at least 1");
     if (rule->backoff_max_us < 0 || rule->backoff_max_us > RATION_TIME_MAX_US)
-        return breaker_fault(fault, "breaker.backoff.max", "the longest back-off must be above zero");
+        return rn_rule_fault(fault, "breaker.backoff.max", "the longest back-off must be above zero");
     if (rule->backoff_max_us != 0 && rule->backoff_max_us < rule->backoff_initial_us)
-        return breaker_fault(fault, "breaker.backoff.max", "the longest back-off is below the first");
+        return rn_rule_fault(fault, "breaker.backoff.max", "the longest back-off is below the first");
     if (rule->idle_interval_us < 0 || rule->idle_interval_us > RATION_TIME_MAX_US)
-        return breaker_fault(fault, "breaker.idleProbe.interval", "the interval must be above zero");
+        return rn_rule_fault(fault, "breaker.idleProbe.interval", "the interval must be above zero");
     if (!is_number(rule->idle_failures, NUMBER_MAX))
-        return breaker_fault(fault, "breaker.idleProbe.failures", "there must be from 1 to 1000000 failures");
+        return rn_rule_fault(fault, "breaker.idleProbe.failures", "there must be from 1 to 1000000 failures");
     return RATION_OK;
 }
 

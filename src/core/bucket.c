@@ -36,21 +36,21 @@ static int bucket_prepare(rn_limit *limit, ration_fault *fault)
 
     if (rule->rate.units <= 0 || rule->rate.per_us <= 0 || rule->rate.units > RATION_UNITS_MAX ||
         rule->rate.per_us > RATION_TIME_MAX_US)
-        return rn_limit_fault(fault, "rate", "a rate limit needs a rate above zero");
+        return rn_rule_fault(fault, "rate", "a rate limit needs a rate above zero");
     if (rule->burst < 0 || rule->burst > RATION_UNITS_MAX)
-        return rn_limit_fault(fault, "burst", "the burst must be from 0 to 2^53 micro-units");
+        return rn_rule_fault(fault, "burst", "the burst must be from 0 to 2^53 micro-units");
     if (rule->margin < RATION_UNSET)
-        return rn_limit_fault(fault, "margin", "the margin must not be negative");
+        return rn_rule_fault(fault, "margin", "the margin must not be negative");
 
     spec.burst = rule->burst != 0 ? rule->burst : default_burst(rule);
     if (!limit->enforcer)
         spec.margin = rule->margin != RATION_UNSET ? rule->margin : default_margin(rule, spec.burst);
     if (rule->counts != RATION_COUNTS_COST && spec.burst < RATION_UNIT)
-        return rn_limit_fault(fault, "burst", "a limit that counts requests needs a burst of at least one unit");
+        return rn_rule_fault(fault, "burst", "a limit that counts requests needs a burst of at least one unit");
     if (rule->counts != RATION_COUNTS_COST && spec.burst - spec.margin < RATION_UNIT)
-        return rn_limit_fault(fault, "margin", "the margin must leave one unit of the burst for a request");
+        return rn_rule_fault(fault, "margin", "the margin must leave one unit of the burst for a request");
     if (spec.margin >= spec.burst)
-        return rn_limit_fault(fault, "margin", "the margin must be below the burst");
+        return rn_rule_fault(fault, "margin", "the margin must be below the burst");
 
     const int64_t divisor = (int64_t)rn_gcd((uint64_t)rule->rate.units, (uint64_t)rule->rate.per_us);
 
@@ -58,7 +58,7 @@ static int bucket_prepare(rn_limit *limit, ration_fault *fault)
     spec.price = rule->rate.per_us / divisor;
     spec.cap = rn_mul(spec.burst, spec.price);
     if (spec.cap > RATION_UNITS_MAX)
-        return rn_limit_fault(fault, "burst", "the burst times the microseconds per unit of the rate is above 2^53");
+        return rn_rule_fault(fault, "burst", "the burst times the microseconds per unit of the rate is above 2^53");
     limit->spec.bucket = spec;
     return RATION_OK;
 }

@@ -12,6 +12,7 @@
 #include <ration/ceiling.h>
 
 #include "base/arena.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -63,19 +64,6 @@ static const ration_facts no_facts = {
     .horizon_us = RATION_UNSET,
 };
 
-static int fault_of(ration_fault *fault, const char *path, const char *text)
-{
-    rn_builder b;
-
-    if (fault == NULL)
-        return RATION_ERR_CONFIG;
-    rn_builder_init(&b, fault->path, sizeof fault->path);
-    rn_builder_str(&b, path);
-    rn_builder_init(&b, fault->text, sizeof fault->text);
-    rn_builder_str(&b, text);
-    return RATION_ERR_CONFIG;
-}
-
 static bool time_is_valid(ration_time t)
 {
     return t.us >= -RATION_TIME_MAX_US && t.us <= RATION_TIME_MAX_US;
@@ -103,9 +91,9 @@ static int rule_new(const ration_allocator *mem, const ration_share_rule *from, 
     const ration_limit_rule limit = {.kind = RATION_KIND_SHARE, .share = *from};
 
     if (from->follows != NULL)
-        return fault_of(fault, "follows", "there is no other limit here to follow: call ration_ceiling_reweight");
+        return rn_rule_fault(fault, "follows", "there is no other limit here to follow: call ration_ceiling_reweight");
     if (from->tenants == NULL && from->tenant_count > 0)
-        return fault_of(fault, "tenants", "a count without a list");
+        return rn_rule_fault(fault, "tenants", "a count without a list");
 
     lone_rule *const rule = rn_mem_zalloc(mem, 1, sizeof *rule);
 
@@ -141,9 +129,9 @@ int ration_ceiling_new(const ration_ceiling_options *options, ration_ceiling **o
     if (options == NULL || out == NULL || !time_is_valid(options->started_at))
         return RATION_ERR_INVALID;
     if (options->counts != RATION_COUNTS_REQUESTS && options->counts != RATION_COUNTS_COST) {
-        return fault_of(fault, "counts",
-                        "say requests or cost, there is no default: the two admit different calls, "
-                        "and which is fair depends on what the ceiling protects");
+        return rn_rule_fault(fault, "counts",
+                             "say requests or cost, there is no default: the two admit different calls, "
+                             "and which is fair depends on what the ceiling protects");
     }
 
     const ration_allocator *const mem = options->allocator != NULL ? options->allocator : rn_mem_default();
@@ -381,7 +369,7 @@ int ration_ceiling_reweight(ration_ceiling *ceiling, ration_time now, const rati
     err = rn_ceiling_reweight(ceiling->ceiling, ceiling->now, &renewed->spec, rule->ceiling);
     if (err != RATION_OK) {
         rule_free(&ceiling->mem, renewed);
-        return fault_of(fault, "tenants", "a reweighted ceiling keeps its tenants, in the same order");
+        return rn_rule_fault(fault, "tenants", "a reweighted ceiling keeps its tenants, in the same order");
     }
     rule_free(&ceiling->mem, ceiling->rule);
     ceiling->rule = renewed;

@@ -4,8 +4,6 @@
  */
 #include "core/limit.h"
 
-#include "base/text.h"
-
 const rn_kind *rn_kind_of(ration_kind kind)
 {
     static const rn_kind *const kinds[RATION_KIND_COUNT] = {
@@ -15,15 +13,4 @@ const rn_kind *rn_kind_of(ration_kind kind)
     };
 
     return (unsigned)kind < RATION_KIND_COUNT ? kinds[kind] : NULL;
-}
-
-int rn_limit_fault(ration_fault *fault, const char *path, const char *text)
-{
-    rn_builder builder;
-
-    rn_builder_init(&builder, fault->path, sizeof fault->path);
-    rn_builder_str(&builder, path);
-    rn_builder_init(&builder, fault->text, sizeof fault->text);
-    rn_builder_str(&builder, text);
-    return RATION_ERR_CONFIG;
 }

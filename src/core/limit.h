@@ -15,6 +15,7 @@
 #include <ration/rules.h>
 #include <ration/state.h>
 
+#include "base/fault.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "core/adaptive.h"
@@ -270,10 +271,6 @@ extern const rn_kind rn_kind_concurrency; /* slots.c */
 extern const rn_kind rn_kind_quota;       /* quota.c */
 extern const rn_kind rn_kind_share;       /* share.c */
 extern const rn_kind rn_kind_adaptive;    /* adaptive.c */
-
-/* Fill `*fault` with a key of the rule and what is wrong with it; returns RATION_ERR_CONFIG, for `prepare` to
- * return. */
-int rn_limit_fault(ration_fault *fault, const char *path, const char *text);
 
 /* The row of a kind; NULL for a kind that does not exist. */
 const rn_kind *rn_kind_of(ration_kind kind);

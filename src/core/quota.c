@@ -29,17 +29,17 @@ static int window_prepare(rn_limit *limit, ration_fault *fault)
     const bool by_clock = window->period == RATION_PERIOD_MINUTE || window->period == RATION_PERIOD_HOUR;
 
     if ((unsigned)window->period > RATION_PERIOD_MONTH)
-        return rn_limit_fault(fault, "window.period", "there is no such period");
+        return rn_rule_fault(fault, "window.period", "there is no such period");
     if (window->rolling_us != 0)
-        return rn_limit_fault(fault, "window.rolling_us", "a window has a period or is rolling, not both");
+        return rn_rule_fault(fault, "window.rolling_us", "a window has a period or is rolling, not both");
     if (window->reset_minute < 0 || window->reset_minute > 1439)
-        return rn_limit_fault(fault, "window.reset_minute", "the reset must be from 00:00 to 23:59");
+        return rn_rule_fault(fault, "window.reset_minute", "the reset must be from 00:00 to 23:59");
     if (window->reset_minute != 0 && by_clock)
-        return rn_limit_fault(fault, "window.reset_minute", "windows of a minute or an hour have no reset time");
+        return rn_rule_fault(fault, "window.reset_minute", "windows of a minute or an hour have no reset time");
     if (window->week_start < 0 || window->week_start > 6)
-        return rn_limit_fault(fault, "window.week_start", "a week starts on day 0 (Monday) to 6 (Sunday)");
+        return rn_rule_fault(fault, "window.week_start", "a week starts on day 0 (Monday) to 6 (Sunday)");
     if (window->month_day < 0 || window->month_day > 31)
-        return rn_limit_fault(fault, "window.month_day", "a month's day is from 1 to 31");
+        return rn_rule_fault(fault, "window.month_day", "a month's day is from 1 to 31");
 
     calendar->period = window->period;
     calendar->reset_minute = window->reset_minute;
@@ -57,8 +57,7 @@ static int rolling_prepare(rn_limit *limit, ration_fault *fault)
     const int64_t rolling_us = limit->rule->window.rolling_us;
 
     if (rolling_us < ROLLING_MIN_US || rolling_us > RATION_TIME_MAX_US) {
-        return rn_limit_fault(fault, "window.rolling_us",
-                              "a quota needs a period, or a rolling window of at least 1 s");
+        return rn_rule_fault(fault, "window.rolling_us", "a quota needs a period, or a rolling window of at least 1 s");
     }
     limit->spec.quota.length_us = rolling_us;
     rn_rolling_prepare(&limit->spec.quota, limit->enforcer);
@@ -72,13 +71,13 @@ static int quota_prepare(rn_limit *limit, ration_fault *fault)
 
     memset(&limit->spec.quota, 0, sizeof limit->spec.quota);
     if (rule->max <= 0 || rule->max > RATION_UNITS_MAX)
-        return rn_limit_fault(fault, "max", "a quota needs a max, or an initial max, above zero");
+        return rn_rule_fault(fault, "max", "a quota needs a max, or an initial max, above zero");
     if (rule->counts != RATION_COUNTS_COST && rule->max < RATION_UNIT)
-        return rn_limit_fault(fault, "max", "a limit that counts requests needs a max of at least one");
+        return rn_rule_fault(fault, "max", "a limit that counts requests needs a max of at least one");
     if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard)
-        return rn_limit_fault(fault, "sync.limit_header", "a max that is learned needs a header to learn it from");
+        return rn_rule_fault(fault, "sync.limit_header", "a max that is learned needs a header to learn it from");
     if (arrival_us < 0 || arrival_us > RATION_TIME_MAX_US)
-        return rn_limit_fault(fault, "arrival_us", "the arrival must not be negative");
+        return rn_rule_fault(fault, "arrival_us", "the arrival must not be negative");
 
     limit->spec.quota.arrival_us = limit->enforcer ? 0 : arrival_us;
     return rule->window.period == RATION_PERIOD_NONE ? rolling_prepare(limit, fault) : window_prepare(limit, fault);

@@ -18,9 +18,9 @@ static int share_prepare(rn_limit *limit, ration_fault *fault)
     rn_share_spec *spec = &limit->spec.share;
 
     if (rule->counts == RATION_COUNTS_UNSET)
-        return rn_limit_fault(fault, "counts", "a share limit must say what it counts: requests or cost");
+        return rn_rule_fault(fault, "counts", "a share limit must say what it counts: requests or cost");
     if ((rule->share.follows == NULL) == (rule->share.ceiling == 0))
-        return rn_limit_fault(fault, "ceiling", "must be a number of units, or follow an adaptive limit");
+        return rn_rule_fault(fault, "ceiling", "must be a number of units, or follow an adaptive limit");
     *spec = (rn_share_spec){.largest = rule->share.ceiling};
     return rn_ceiling_spec_init(&spec->ceiling, limit->mem, &rule->share, fault);
 }

@@ -20,9 +20,9 @@ static int slots_prepare(rn_limit *limit, ration_fault *fault)
     const ration_limit_rule *const rule = limit->rule;
 
     if (rule->max <= 0 || rule->max > RATION_UNITS_MAX)
-        return rn_limit_fault(fault, "max", "a concurrency limit needs a max above zero");
+        return rn_rule_fault(fault, "max", "a concurrency limit needs a max above zero");
     if (rule->counts != RATION_COUNTS_COST && rule->max < RATION_UNIT)
-        return rn_limit_fault(fault, "max", "a limit that counts requests needs a max of at least one");
+        return rn_rule_fault(fault, "max", "a limit that counts requests needs a max of at least one");
     return RATION_OK;
 }
 
