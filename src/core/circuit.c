@@ -21,9 +21,7 @@ static void circuit_tell(ration_engine *engine, rn_circuit *circuit, ration_even
         .account = circuit->account->name,
     };
 
-    /* May be lost for want of memory: a state can be asked for, a health check falls due again. */
-    if (rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
-        rn_event_emit(engine, &event, &circuit->pins);
+    rn_event_offer(engine, &event, &circuit->pins);
 }
 
 static void circuit_changed(ration_engine *engine, rn_circuit *circuit, rn_breaker_change change)

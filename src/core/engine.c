@@ -127,6 +127,12 @@ void rn_event_emit(ration_engine *engine, const ration_event *event, uint32_t *p
         engine->sink.event(engine->sink.ctx, event);
 }
 
+void rn_event_offer(ration_engine *engine, const ration_event *event, uint32_t *pin)
+{
+    if (rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
+        rn_event_emit(engine, event, pin);
+}
+
 /* ---- leases ---- */
 
 void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out)

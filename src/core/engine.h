@@ -156,6 +156,8 @@ void rn_lease_end(ration_engine *engine, rn_lease *lease);  /* holds go back, th
 void rn_lease_drop(ration_engine *engine, rn_lease *lease); /* the handle dies; nothing is held */
 void rn_decision_refuse(const ration_engine *engine, const rn_finding *finding, ration_decision *out);
 void rn_event_emit(ration_engine *engine, const ration_event *event, uint32_t *pin);
+/* The same of what no request owes: lost for want of memory, for what it tells can be asked or comes again. */
+void rn_event_offer(ration_engine *engine, const ration_event *event, uint32_t *pin);
 /* Events that the requests now alive may still cause by themselves: a waiter is granted and then lost, a lease is
  * lost. */
 size_t rn_events_owed(const ration_engine *engine);

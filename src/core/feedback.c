@@ -76,10 +76,8 @@ static void penalty_report(ration_engine *engine, const rn_lease *lease, const r
         event.decision.limit = counter->limit->rule->name;
         event.decision.key = counter->key;
     }
-    /* Of all events this one alone may be lost for want of memory. */
-    if (penalty->until.us - engine->now.us > LONG_PENALTY_US &&
-        rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
-        rn_event_emit(engine, &event, counter != NULL ? &counter->pins : NULL);
+    if (penalty->until.us - engine->now.us > LONG_PENALTY_US)
+        rn_event_offer(engine, &event, counter != NULL ? &counter->pins : NULL);
 }
 
 static void penalize_counter(ration_engine *engine, const rn_lease *lease, rn_counter *counter, ration_time granted_at,

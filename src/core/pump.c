@@ -674,11 +674,10 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
         if (level < before)
             counter_doom(engine, follower);
     }
-    /* May be lost for want of memory: where the limit stands can be asked. */
-    if (rn_events_reserve(&engine->events, engine->events.count + rn_events_owed(engine) + 1) == RATION_OK)
-        rn_event_emit(engine, &event, &counter->pins);
+    rn_event_offer(engine, &event, &counter->pins);
 }
 
+/* True: the limit has grown by it, and those who wait there are looked at. */
 static bool place_demands(ration_engine *engine, const rn_place *place)
 {
     rn_counter *counter = place->counter;
@@ -688,6 +687,7 @@ static bool place_demands(ration_engine *engine, const rn_place *place)
     if (!counter->limit->kind->demand(counter, engine->now, &ask))
         return false;
     rn_level_moved(engine, counter, before, "demand at the cap");
+    rn_mark(engine, counter, false);
     return true;
 }
 
@@ -699,10 +699,8 @@ bool rn_demand(ration_engine *engine, const rn_lease *lease)
         const rn_place *place = &lease->places[i];
 
         if (place->counter->limit->kind->demand != NULL && place->lane_index != RN_LANE_UNKNOWN &&
-            place_demands(engine, place)) {
+            place_demands(engine, place))
             grown = true;
-            rn_mark(engine, place->counter, false);
-        }
     }
     return grown;
 }
@@ -718,10 +716,8 @@ static bool grow_limits(ration_engine *engine)
         for (size_t i = 0; counter->place_count > 0 && i < counter->lanes->count; i++) {
             const rn_place *first = counter->lanes->at[i] == NULL ? NULL : rn_lane_first(counter->lanes->at[i]);
 
-            if (first != NULL && place_demands(engine, first)) {
-                rn_mark(engine, counter, false);
+            if (first != NULL && place_demands(engine, first))
                 return true;
-            }
         }
     }
     return false;
