@@ -22,18 +22,8 @@ typedef struct page_rows {
     bool waiting; /* waiters, else leases */
     rn_trace_report report;
     char name[RN_LEASE_NAME_BYTES];
-    size_t written, omitted;
+    rn_status_room room;
 } page_rows;
-
-static bool row_fits(page_rows *rows)
-{
-    if (rows->written < RN_STATUS_ROWS) {
-        rows->written++;
-        return true;
-    }
-    rows->omitted++;
-    return false;
-}
 
 static ration_text lease_name(void *ctx, ration_lease lease)
 {
@@ -69,7 +59,7 @@ static void on_lease(void *ctx, const ration_lease_report *lease)
 {
     page_rows *rows = ctx;
 
-    if (lease->waiting != rows->waiting || !row_fits(rows))
+    if (lease->waiting != rows->waiting || !rn_status_fits(&rows->room))
         return;
     if (lease->waiting) {
         waiter_write(rows, lease);
@@ -82,7 +72,7 @@ static void on_share(void *ctx, const ration_share_report *share)
 {
     page_rows *rows = ctx;
 
-    if (row_fits(rows))
+    if (rn_status_fits(&rows->room))
         rows->report.reporter.share(&rows->report, share);
 }
 
@@ -99,8 +89,8 @@ static int report_write(rn_api *api, ration_report_kind kind, const char *list, 
     rn_output_open(out, list, '[');
     const int err = api->decider->ops->report(api->decider, rn_loop_now(api->loop), kind, &reporter);
     rn_output_close(out, ']');
-    if (rows.omitted > 0)
-        rn_output_int(out, omitted, (int64_t)rows.omitted);
+    if (rows.room.omitted > 0)
+        rn_output_int(out, omitted, (int64_t)rows.room.omitted);
     rn_output_close(out, '}');
     rn_output_newline(out);
     return err;

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "serve/lease_name.h"
 
 #define EXPLANATION_MAX 1024
 #define BLOCKING_MAX 100 /* leases named; many small loans may be in the way */
@@ -119,26 +120,15 @@ static void problem_tenant(rn_output *out, const ration_facts *facts)
         rn_output_ms(out, "reclaimHorizonMs", facts->horizon_us);
 }
 
-/* A lease by its name in reports: "INDEX-GENERATION". */
-static void problem_lease(rn_output *out, ration_lease lease)
-{
-    char name[24];
-    rn_builder b;
-
-    rn_builder_init(&b, name, sizeof name);
-    rn_builder_int(&b, lease.index);
-    rn_builder_char(&b, '-');
-    rn_builder_int(&b, lease.generation);
-    rn_output_text(out, NULL, (ration_text){b.data, b.used});
-}
-
 static void problem_blocking(rn_output *out, const ration_decision *d)
 {
+    char name[RN_LEASE_NAME_BYTES];
+
     if (d->blocking_count == 0)
         return;
     rn_output_open(out, "blockingLeases", '[');
     for (size_t i = 0; i < d->blocking_count && i < BLOCKING_MAX; i++)
-        problem_lease(out, d->blocking[i]);
+        rn_output_text(out, NULL, rn_lease_name_write(d->blocking[i], name));
     rn_output_close(out, ']');
     if (d->blocking_count > BLOCKING_MAX)
         rn_output_int(out, "blockingLeasesOmitted", (int64_t)(d->blocking_count - BLOCKING_MAX));

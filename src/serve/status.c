@@ -10,26 +10,25 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "serve/lease_name.h"
 #include "trace/writer.h"
-
-#define LEASE_NAME_BYTES 24
 
 /* The rows of the lists, and those that had no more room. */
 typedef struct status_rows {
     rn_trace_report report;
     rn_output *out;
-    size_t written, omitted;
+    rn_status_room room;
     size_t tenants, tenants_omitted;
     rn_status_filter *only; /* NULL: all of them */
 } status_rows;
 
-static bool row_fits(status_rows *rows)
+bool rn_status_fits(rn_status_room *room)
 {
-    if (rows->written < RN_STATUS_ROWS) {
-        rows->written++;
+    if (room->written < RN_STATUS_ROWS) {
+        room->written++;
         return true;
     }
-    rows->omitted++;
+    room->omitted++;
     return false;
 }
 
@@ -37,8 +36,8 @@ static bool row_fits(status_rows *rows)
 
 typedef struct overrun {
     uint64_t serial;
-    char name[LEASE_NAME_BYTES]; /* as in problem documents: INDEX-GENERATION */
-    size_t name_size;
+    char bytes[RN_LEASE_NAME_BYTES];
+    size_t size; /* of its name in `bytes` */
 } overrun;
 
 typedef struct overruns {
@@ -64,18 +63,12 @@ static ration_text overrun_name(void *ctx, uint64_t serial)
     }
     if (low == all->count || all->items[low].serial != serial)
         return (ration_text){NULL, 0};
-    return (ration_text){all->items[low].name, all->items[low].name_size};
+    return (ration_text){all->items[low].bytes, all->items[low].size};
 }
 
 static void overrun_keep(overrun *item, const ration_lease_report *lease)
 {
-    rn_builder b;
-
-    rn_builder_init(&b, item->name, sizeof item->name);
-    rn_builder_int(&b, lease->lease.index);
-    rn_builder_char(&b, '-');
-    rn_builder_int(&b, lease->lease.generation);
-    item->name_size = b.used;
+    item->size = rn_lease_name_write(lease->lease, item->bytes).size;
     item->serial = lease->serial;
 }
 
@@ -93,7 +86,7 @@ static void on_lease(void *ctx, const ration_lease_report *lease)
     overrun *item = &all->items[all->count++];
     overrun_keep(item, lease);
     rn_output_open(out, NULL, '{');
-    rn_output_text(out, "lease", (ration_text){item->name, item->name_size});
+    rn_output_text(out, "lease", (ration_text){item->bytes, item->size});
     rn_output_text(out, "account", lease->account);
     if (lease->tenant.data != NULL)
         rn_output_text(out, "tenant", lease->tenant);
@@ -131,7 +124,7 @@ static void on_counter(void *ctx, const ration_counter_report *counter)
     status_rows *rows = ctx;
     ration_counter_report cut = *counter;
 
-    if (!row_wanted(rows, counter->limit, counter->key) || !row_fits(rows))
+    if (!row_wanted(rows, counter->limit, counter->key) || !rn_status_fits(&rows->room))
         return;
     if (rows->only != NULL)
         rows->only->found++;
@@ -146,7 +139,7 @@ static void on_penalty(void *ctx, const ration_penalty_report *penalty)
 {
     status_rows *rows = ctx;
 
-    if (row_wanted(rows, penalty->limit, penalty->key) && row_fits(rows))
+    if (row_wanted(rows, penalty->limit, penalty->key) && rn_status_fits(&rows->room))
         rows->report.reporter.penalty(&rows->report, penalty);
 }
 
@@ -155,7 +148,7 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
     status_rows *rows = ctx;
     rn_output *out = rows->out;
 
-    if (!row_wanted(rows, NULL, breaker->key) || !row_fits(rows))
+    if (!row_wanted(rows, NULL, breaker->key) || !rn_status_fits(&rows->room))
         return;
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "provider", breaker->provider);
@@ -191,8 +184,8 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
     rn_output_open(all->out, name, '[');
     const int err = all->decider->ops->report(all->decider, all->now, RATION_REPORT_LIMITS, &reporter);
     rn_output_close(all->out, ']');
-    if (rows.omitted > 0)
-        rn_output_int(all->out, omitted, (int64_t)rows.omitted);
+    if (rows.room.omitted > 0)
+        rn_output_int(all->out, omitted, (int64_t)rows.room.omitted);
     if (rows.tenants_omitted > 0)
         rn_output_int(all->out, "tenantsOmitted", (int64_t)rows.tenants_omitted);
     return err;

@@ -14,6 +14,14 @@
 #define RN_STATUS_OVERRUNS 1000
 #define RN_STATUS_MAX ((size_t)16 << 20)
 
+/* The rows of a list that have been written, and those for which there was no more room. */
+typedef struct rn_status_room {
+    size_t written, omitted;
+} rn_status_room;
+
+/* Is there room for one more of RN_STATUS_ROWS? Counts it either way. */
+bool rn_status_fits(rn_status_room *room);
+
 /* The counter that a reader asks for; counts those found. */
 typedef struct rn_status_filter {
     ration_text limit, key;
