@@ -79,12 +79,11 @@ typedef struct stream {
     size_t count;
 } stream;
 
-static ration_engine *engine_new(void)
+static ration_engine *engine_new(const ration_limit_rule *kept, size_t count)
 {
-    static const ration_provider_rule provider = {.name = "p", .limits = limits, .limit_count = 5};
     static const ration_account_rule account = {.name = "acc", .provider = "p"};
-    static const ration_rules rules = {
-        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
+    const ration_provider_rule provider = {.name = "p", .limits = kept, .limit_count = count};
+    const ration_rules rules = {.providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
     const ration_engine_options options = {.rules = &rules};
     ration_engine *engine = NULL;
 
@@ -116,7 +115,7 @@ static ration_decision ask(ration_engine *engine, const call *a, int64_t at_us)
 /* An engine that has been through all calls; `*last` is the answer to the last one, if that asked. */
 static ration_engine *replay(const stream *s, ration_decision *last)
 {
-    ration_engine *engine = engine_new();
+    ration_engine *engine = engine_new(limits, sizeof limits / sizeof limits[0]);
     ration_lease leases[CALLS] = {{0, 0}};
 
     for (size_t i = 0; i < s->count; i++) {
@@ -256,24 +255,10 @@ typedef struct turns {
     size_t count;
 } turns;
 
-static ration_engine *lenders_engine(void)
-{
-    static const ration_provider_rule provider = {.name = "p", .limits = lenders, .limit_count = 2};
-    static const ration_account_rule account = {.name = "acc", .provider = "p"};
-    static const ration_rules rules = {
-        .providers = &provider, .provider_count = 1, .accounts = &account, .account_count = 1};
-    const ration_engine_options options = {.rules = &rules};
-    ration_engine *engine = NULL;
-
-    if (ration_engine_new(&options, ration_time_of(0), &engine, NULL) != RATION_OK)
-        abort();
-    return engine;
-}
-
 /* The first `count` turns. */
 static ration_engine *lenders_replay(const turns *t, size_t count)
 {
-    ration_engine *engine = lenders_engine();
+    ration_engine *engine = engine_new(lenders, sizeof lenders / sizeof lenders[0]);
     ration_lease leases[CALLS] = {{0, 0}};
     ration_decision d;
 
