@@ -173,6 +173,8 @@ typedef enum ration_op {
     RATION_OP_CHECK,
     RATION_OP_HEALTH,
     RATION_OP_LOAD,
+    RATION_OP_SAVE, /* only where a limit is strict: nothing else depends on it */
+    RATION_OP_KEPT, /* the same */
 } ration_op;
 
 /** What `ration_engine_check` asks. */
@@ -202,6 +204,7 @@ typedef struct ration_call {
     ration_text account;              /* health */
     bool ok;                          /* health */
     const struct ration_state *state; /* load; ration/state.h */
+    bool all;                         /* save */
 } ration_call;
 
 /**
@@ -315,6 +318,14 @@ RATION_API bool ration_engine_next_event(ration_engine *engine, ration_event *ou
  */
 RATION_API size_t ration_decision_explain(const ration_decision *decision, char *buffer, size_t size);
 
+/** Consumption by time: `units[i]` was spent in the `width_us` from `start` + i * `width_us`. */
+typedef struct ration_timeline {
+    ration_time start;
+    int64_t width_us;
+    const int64_t *units;
+    size_t count; /* 0: nothing is known */
+} ration_timeline;
+
 /** One counter in a report. Micro-units and microseconds. */
 typedef struct ration_counter_report {
     const char *provider;
@@ -338,6 +349,11 @@ typedef struct ration_counter_report {
     int64_t usable, reserve, used, external, remaining; /* quota */
     bool has_window;
     ration_time window_start, window_end;
+    int64_t rolling_us; /* quota: the length of a rolling window; 0: a calendar window */
+    bool strict;        /* quota: `mark` means something */
+    int64_t mark;       /* quota: no more than that is granted before a save has been kept */
+    /* quota, if the reporter wants timelines: this window and the one before, up to now; borrowed for the callback */
+    ration_timeline timeline;
 } ration_counter_report;
 
 /** A class of an adaptive limit. Micro-units. */
@@ -427,6 +443,7 @@ typedef struct ration_totals {
 typedef struct ration_reporter {
     void *ctx;
     uint32_t kinds; /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
+    bool timelines; /* of quotas; each costs its length */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);

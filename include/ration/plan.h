@@ -27,14 +27,6 @@ extern "C" {
 /** The most by which a plan may be told to stretch. */
 #define RATION_PLAN_STRETCH_MAX 1000
 
-/** Consumption by time: `units[i]` was spent in the `width_us` from `start` + i * `width_us`. */
-typedef struct ration_timeline {
-    ration_time start;
-    int64_t width_us;
-    const int64_t *units;
-    size_t count; /* 0: nothing is known */
-} ration_timeline;
-
 /** A quota limit at one scope key, as it stands. Chapter 3 has the letters. */
 typedef struct ration_plan_scope {
     int64_t usable;    /* U */

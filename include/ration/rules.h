@@ -57,6 +57,12 @@ typedef enum ration_exhausted {
     RATION_EXHAUSTED_WAIT, /* wait for the window's end if the deadline lies behind it */
 } ration_exhausted;
 
+/** What a crash may take back of a count. Chapter 3, "Ledger". */
+typedef enum ration_durability {
+    RATION_DURABILITY_RELAXED = 0, /* what was not saved yet */
+    RATION_DURABILITY_STRICT,      /* nothing: a saved mark runs ahead of what is granted; see ration/state.h */
+} ration_durability;
+
 typedef enum ration_reset_format {
     RATION_RESET_AUTO = 0,
     RATION_RESET_EPOCH,
@@ -171,7 +177,8 @@ typedef struct ration_limit_rule {
     bool max_auto;    /* quota: `max` is the initial maximum, learned from headers */
     ration_window window;
     ration_exhausted when_exhausted;
-    int64_t arrival_us; /* quota: RATION_UNSET: 2 s; 0: off */
+    ration_durability durability; /* quota */
+    int64_t arrival_us;           /* quota: RATION_UNSET: 2 s; 0: off */
     ration_sync sync;
     ration_share_rule share;
     ration_adaptive_rule adaptive;

@@ -46,8 +46,11 @@ typedef struct ration_quota_record {
     ration_time dipped_at;
     bool moved; /* a header has brought a window's end about */
     ration_time moved_at;
+    int64_t mark; /* strict: what `used` counts as after an unclean stop; RATION_UNSET: relaxed */
     const ration_part *parts;
     size_t part_count;
+    const ration_part *timeline; /* use by bucket, the oldest first, of this window and the one before; for reports */
+    size_t timeline_count;
 } ration_quota_record;
 
 typedef struct ration_adaptive_record {
@@ -90,7 +93,9 @@ typedef struct ration_record {
 typedef struct ration_state {
     const ration_record *records;
     size_t count;
-    bool unclean; /* the last process did not stop in order: a bucket that is not among them starts empty */
+    /* The last process did not stop in order: a bucket that is not among them starts empty, a strict quota with its
+     * mark used, or one block of it where there is no record of its window. */
+    bool unclean;
 } ration_state;
 
 /**
@@ -115,6 +120,29 @@ RATION_API RATION_MUST_CHECK int ration_engine_load(ration_engine *engine, ratio
  */
 RATION_API RATION_MUST_CHECK int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *ctx,
                                                     void (*record)(void *ctx, const ration_record *record));
+
+/**
+ * All that has been given out by `ration_engine_save` so far is durable. Grants of strict quotas may go on up to the
+ * marks that were given out; those who waited for that are granted now, in the events that follow.
+ *
+ * Errors     RATION_ERR_NOMEM: marks are as before.
+ * Cost       Linear in the strict quotas that were given out since the last call.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_kept(ration_engine *engine, ration_time now);
+
+/** What strict quotas want of whoever saves. */
+typedef enum ration_need {
+    RATION_NEED_NOTHING = 0,
+    RATION_NEED_SAVE,     /* half of a block is used: save soon, or requests will wait */
+    RATION_NEED_SAVE_NOW, /* requests wait for a mark, or settlements went above one: nobody should be told of them
+                             before the next `ration_engine_kept` */
+} ration_need;
+
+/**
+ * What is needed now. A quota that was given out and waits for `ration_engine_kept` needs nothing, unless it is past
+ * the mark that was given out. O(1).
+ */
+RATION_API ration_need ration_engine_need(const ration_engine *engine);
 
 #ifdef __cplusplus
 }

@@ -65,19 +65,43 @@ typedef struct rn_account {
     rn_credential credential;
 } rn_account;
 
+/* A job that somebody runs again and again. Chapter 4. */
+typedef struct rn_job {
+    const char *name;
+    uint32_t account;    /* its index */
+    const char *method;  /* of `endpoint`, "GET /a/{b}"; NULL: any, for `appliesTo` only */
+    const char *path;    /* the template */
+    int64_t interval_us; /* as desired */
+    ration_priority priority;
+    const char *tenant;       /* NULL: none */
+    const char *fan_out;      /* names an inventory; NULL: the job has no children */
+    int64_t fan_out_estimate; /* until the inventory is known; at least 1 */
+    int64_t pages_per_run;    /* requests of a run until runs are known, in millionths; at least one */
+    int64_t cost;             /* of a request, micro-units; RATION_UNSET: the endpoint's, else one unit */
+    const ration_var *vars;   /* values of variables of the path that are the same for all children */
+    size_t var_count;
+} rn_job;
+
 typedef struct rn_settings {
     rn_address gateway;
     rn_address control;
     const char *token; /* a secret; NULL: none */
     const char *instance;
-    int64_t wait_us;  /* how long a request waits that does not say: `queue.wait` */
-    int64_t drain_us; /* how long calls may take to end after SIGTERM */
+    int64_t wait_us;             /* how long a request waits that does not say: `queue.wait` */
+    int64_t drain_us;            /* how long calls may take to end after SIGTERM */
+    const char *ledger;          /* the file; NULL: none is kept */
+    int64_t ledger_flush_us;     /* how often what has changed is written */
+    ration_ratio retry_overhead; /* of jobs, until runs are known */
+    int64_t max_stretch;         /* of jobs' intervals */
+    int64_t replan_us;           /* how often jobs are planned anew */
 } rn_settings;
 
 const rn_settings *rn_config_settings(const ration_config *config);
 /* In order of declaration, as in the rules; NULL past the end. */
 const rn_provider *rn_config_provider(const ration_config *config, size_t index);
 const rn_account *rn_config_account(const ration_config *config, size_t index);
+/* In order of declaration; NULL past the end. */
+const rn_job *rn_config_job(const ration_config *config, size_t index);
 /* NULL: no such account. O(1). */
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name);
 
