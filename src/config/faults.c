@@ -19,10 +19,39 @@
 #define WINDOW_BEFORE 60
 #define WINDOW_CHARS 120
 #define GUESS_MAX 40
+#define MESSAGE_MAX 600 /* of a text or a hint */
 
 void rn_faults_init(rn_faults *faults, rn_arena *arena)
 {
     *faults = (rn_faults){.arena = arena};
+}
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7F;
+}
+
+void rn_plain_text(rn_builder *b, ration_text text, size_t max)
+{
+    size_t size = text.size < max ? text.size : max;
+
+    while (size < text.size && size > 0 && ((unsigned char)text.data[size] & 0xC0) == 0x80)
+        size--;
+    for (size_t i = 0; i < size; i++)
+        rn_builder_text(b, is_control(text.data[i]) ? ration_text_of("?") : rn_text_slice(text, i, i + 1));
+    if (size < text.size)
+        rn_builder_str(b, "...");
+}
+
+/* A copy for a message, which is one line whatever was put into it. NULL: no memory. */
+static const char *faults_keep(rn_faults *faults, const char *text)
+{
+    char line[MESSAGE_MAX + 4];
+    rn_builder b;
+
+    rn_builder_init(&b, line, sizeof line);
+    rn_plain_text(&b, ration_text_of(text), MESSAGE_MAX);
+    return rn_arena_strdup(faults->arena, line);
 }
 
 void rn_faults_add(rn_faults *faults, rn_mark at, const char *path, const char *text, const char *hint)
@@ -41,8 +70,8 @@ void rn_faults_add(rn_faults *faults, rn_mark at, const char *path, const char *
     fault->at = at;
     fault->order = faults->count;
     fault->path = rn_arena_strdup(faults->arena, last ? "" : path);
-    fault->text = rn_arena_strdup(faults->arena, last ? "too many faults: the rest is not shown" : text);
-    fault->hint = rn_arena_strdup(faults->arena, last || hint == NULL ? "" : hint);
+    fault->text = faults_keep(faults, last ? "too many faults: the rest is not shown" : text);
+    fault->hint = faults_keep(faults, last || hint == NULL ? "" : hint);
     if (fault->path == NULL || fault->text == NULL || fault->hint == NULL) {
         faults->nomem = true;
         return;
@@ -229,6 +258,16 @@ static bool fault_repeats(const rn_fault *a, const rn_fault *b)
            strcmp(a->text, b->text) == 0 && strcmp(a->hint, b->hint) == 0;
 }
 
+/* A file's name for a message. NULL: no memory. */
+static const char *name_keep(const rn_faults *faults, const char *name)
+{
+    char *copy = rn_arena_strdup(faults->arena, name);
+
+    for (size_t i = 0; copy != NULL && copy[i] != '\0'; i++)
+        copy[i] = is_control(copy[i]) ? '?' : copy[i];
+    return copy;
+}
+
 static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cursor *cursor, ration_config_fault *out)
 {
     char line[WINDOW_CHARS * 4 + 16];
@@ -236,7 +275,7 @@ static int fault_finish(const rn_faults *faults, const rn_fault *fault, line_cur
 
     assert(fault->at.source != NULL);
     rn_builder_init(&b, line, sizeof line);
-    *out = (ration_config_fault){.file = rn_arena_strdup(faults->arena, fault->at.source->name),
+    *out = (ration_config_fault){.file = name_keep(faults, fault->at.source->name),
                                  .line = fault->at.line,
                                  .column = fault->at.column,
                                  .path = fault->path,

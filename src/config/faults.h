@@ -5,6 +5,7 @@
 #include <ration/config.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "config/node.h"
 
 /*
@@ -31,8 +32,11 @@ typedef struct rn_faults {
     bool warning; /* what is collected are warnings */
 } rn_faults;
 
+/* At most `max` bytes of a user's text, control characters as '?', with "..." where it was cut. */
+void rn_plain_text(rn_builder *b, ration_text text, size_t max);
+
 void rn_faults_init(rn_faults *faults, rn_arena *arena);
-/* `text` and `hint` (may be NULL) are copied. */
+/* `text` and `hint` (may be NULL) are copied, cut when very long, control characters as '?'. */
 void rn_faults_add(rn_faults *faults, rn_mark at, const char *path, const char *text, const char *hint);
 /* Sorted, with their source lines, as the caller gets them; `out->owner` stays as it is. RATION_ERR_NOMEM. */
 int rn_faults_finish(rn_faults *faults, ration_config_faults *out);

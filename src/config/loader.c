@@ -15,24 +15,6 @@
 #define KEY_CHARS 64
 #define MESSAGE_MAX 400
 
-static bool is_control(char c)
-{
-    return (unsigned char)c < 0x20 || c == 0x7F;
-}
-
-/* At most `max` bytes of a user's text, control characters as '?', with "..." where it was cut. */
-static void safe_text(rn_builder *b, ration_text text, size_t max)
-{
-    size_t size = text.size < max ? text.size : max;
-
-    while (size < text.size && size > 0 && ((unsigned char)text.data[size] & 0xC0) == 0x80)
-        size--;
-    for (size_t i = 0; i < size; i++)
-        rn_builder_text(b, is_control(text.data[i]) ? ration_text_of("?") : rn_text_slice(text, i, i + 1));
-    if (size < text.size)
-        rn_builder_str(b, "...");
-}
-
 static size_t path_append(rn_loader *loader, const char *before, ration_text text, const char *after)
 {
     const size_t size = loader->path_size;
@@ -40,7 +22,7 @@ static size_t path_append(rn_loader *loader, const char *before, ration_text tex
 
     rn_builder_init(&b, loader->path + size, sizeof loader->path - size);
     rn_builder_str(&b, size == 0 && before[0] == '.' ? "" : before);
-    safe_text(&b, text, KEY_CHARS);
+    rn_plain_text(&b, text, KEY_CHARS);
     rn_builder_str(&b, after);
     loader->path_size = size + b.used;
     return size;
@@ -103,7 +85,7 @@ const char *rn_loader_quote(rn_loader *loader, ration_text text)
 
     rn_builder_init(&b, buffer, sizeof buffer);
     rn_builder_char(&b, '\'');
-    safe_text(&b, text, QUOTE_CHARS);
+    rn_plain_text(&b, text, QUOTE_CHARS);
     rn_builder_char(&b, '\'');
 
     const char *quoted = rn_arena_strdup(&loader->work, buffer);

@@ -230,6 +230,8 @@ static const struct {
      "(such as /networks/{networkId}; a template has at most 64 segments)\n"},
     {"no slash", PROVIDER "  endpoints: [a/b]\n",
      "f:4:15: providers[0].endpoints[0]: a path template must begin with '/' (/a/b)\n"},
+    {"no slash, and lines in a hint", PROVIDER "  endpoints: [\"a\\nb\\x7F\"]\n",
+     "f:4:15: providers[0].endpoints[0]: a path template must begin with '/' (/a?b?)\n"},
     {"braces", PROVIDER "  endpoints: [\"/a/{b\", \"/a/b}\", \"/a/{}\", \"/{a/b}\"]\n",
      "f:4:15: providers[0].endpoints[0]: the braces of a path template do not match (a variable is a name in braces, "
      "such as /networks/{networkId})\n"
