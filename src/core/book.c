@@ -12,6 +12,7 @@
 #include "core/book.h"
 
 #include "core/book_copy.h"
+#include "core/quota_budget.h"
 
 #define DEFAULT_WAITERS 10000
 #define DEFAULT_LEASES 1000000
@@ -526,7 +527,7 @@ static int settings_init(compiler *c, const ration_rules *rules)
         return fail_at(c, "maxLeases", "out of range");
 
     book->instance = ration_text_of(rn_arena_strdup(&book->arena, instance));
-    book->reserve = rules->retry_reserve.den == 0 ? (ration_ratio){1, 10} : rules->retry_reserve;
+    book->reserve = rn_quota_reserve(rules->retry_reserve);
     book->enforcer = rules->enforcer;
     book->fifo = rules->queue_order == RATION_QUEUE_FIFO;
     book->max_waiters = rules->max_waiters == 0 ? DEFAULT_WAITERS : rules->max_waiters;

@@ -25,7 +25,6 @@
 static int window_prepare(rn_limit *limit, ration_fault *fault)
 {
     const ration_window *const window = &limit->rule->window;
-    rn_calendar *const calendar = &limit->spec.quota.calendar;
     const bool by_clock = window->period == RATION_PERIOD_MINUTE || window->period == RATION_PERIOD_HOUR;
 
     if ((unsigned)window->period > RATION_PERIOD_MONTH)
@@ -41,12 +40,8 @@ static int window_prepare(rn_limit *limit, ration_fault *fault)
     if (window->month_day < 0 || window->month_day > 31)
         return rn_rule_fault(fault, "window.month_day", "a month's day is from 1 to 31");
 
-    calendar->period = window->period;
-    calendar->reset_minute = window->reset_minute;
-    calendar->week_start = window->week_start;
-    calendar->month_day = window->month_day != 0 ? window->month_day : 1;
-    calendar->zone = limit->zone;
-    limit->spec.quota.length_us = rn_calendar_length(calendar);
+    limit->spec.quota.calendar = rn_calendar_of(window, limit->zone);
+    limit->spec.quota.length_us = rn_quota_length(limit->rule);
     if (limit->rule->sync.reset_header != NULL || limit->rule->sync.standard)
         limit->spec.quota.parts = RN_QUOTA_PARTS;
     return RATION_OK;
@@ -59,7 +54,7 @@ static int rolling_prepare(rn_limit *limit, ration_fault *fault)
     if (rolling_us < ROLLING_MIN_US || rolling_us > RATION_TIME_MAX_US) {
         return rn_rule_fault(fault, "window.rolling_us", "a quota needs a period, or a rolling window of at least 1 s");
     }
-    limit->spec.quota.length_us = rolling_us;
+    limit->spec.quota.length_us = rn_quota_length(limit->rule);
     rn_rolling_prepare(&limit->spec.quota, limit->enforcer);
     return RATION_OK;
 }
@@ -129,28 +124,17 @@ bool rn_quota_owns(const rn_counter *counter, const rn_hold *hold)
     return hold->order >= counter->u.quota->first_order;
 }
 
-rn_quota_room rn_quota_room_of(const rn_counter *counter, bool enforcer)
+rn_quota_budget rn_quota_room_of(const rn_counter *counter, bool enforcer)
 {
     const rn_quota *const quota = counter->u.quota;
     const rn_limit *const limit = counter->limit;
-    rn_quota_room room = {.usable = quota->max, .reserve = 0};
 
-    if (!limit->enforcer && !enforcer) {
-        room.usable = rn_ratio_of(quota->max, counter->share);
-        if (limit->rule->counts != RATION_COUNTS_COST)
-            room.usable = rn_whole_units(room.usable);
-        room.reserve = rn_ratio_of(room.usable, limit->reserve);
-        if (limit->rule->counts != RATION_COUNTS_COST)
-            room.reserve = rn_whole_units(room.reserve);
-    }
-    if (quota->learned_max) {
-        room.usable = rn_max(room.usable, RATION_UNIT);
-        room.reserve = rn_min(room.reserve, room.usable - RATION_UNIT);
-    }
-    return room;
+    if (limit->enforcer || enforcer)
+        return (rn_quota_budget){quota->learned_max ? rn_max(quota->max, RATION_UNIT) : quota->max, 0};
+    return rn_quota_budget_of(limit->rule, quota->max, quota->learned_max, counter->share, limit->reserve);
 }
 
-static int64_t quota_remaining(const rn_counter *counter, const rn_quota_room *room)
+static int64_t quota_remaining(const rn_counter *counter, const rn_quota_budget *room)
 {
     const rn_quota *const quota = counter->u.quota;
     const int64_t own = rn_sub(room->usable, rn_add(quota->used, quota->carried));
@@ -160,7 +144,7 @@ static int64_t quota_remaining(const rn_counter *counter, const rn_quota_room *r
 
 static rn_quota_state quota_state(const rn_counter *counter, bool enforcer)
 {
-    const rn_quota_room room = rn_quota_room_of(counter, enforcer);
+    const rn_quota_budget room = rn_quota_room_of(counter, enforcer);
     const rn_quota_state state = {
         .room = room,
         .remaining = quota_remaining(counter, &room),
@@ -172,7 +156,7 @@ static rn_quota_state quota_state(const rn_counter *counter, bool enforcer)
 }
 
 /* What a request must leave untouched. */
-static int64_t kept_from(const rn_ask *ask, const rn_quota_room *room, bool dipped)
+static int64_t kept_from(const rn_ask *ask, const rn_quota_budget *room, bool dipped)
 {
     if (ask->critical)
         return 0;
@@ -285,7 +269,7 @@ static void quota_take(rn_counter *counter, ration_time now, const rn_ask *ask, 
 
     rn_quota_advance(counter, now);
 
-    const rn_quota_room room = rn_quota_room_of(counter, false);
+    const rn_quota_budget room = rn_quota_room_of(counter, false);
 
     if (ask->critical && ask->charge > 0 && ask->charge > rn_sub(quota_remaining(counter, &room), room.reserve)) {
         quota->dipped = true;
@@ -373,6 +357,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     out->external = quota->external;
     out->remaining = state.exhausted ? 0 : rn_max(state.remaining, 0);
     out->has_window = !rn_quota_is_rolling(counter);
+    out->rolling_us = counter->limit->rule->window.rolling_us;
     if (out->has_window) {
         out->window_start = quota->window.start;
         out->window_end = quota->window.end;

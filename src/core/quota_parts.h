@@ -3,28 +3,23 @@
 #define RN_CORE_QUOTA_PARTS_H
 
 #include "core/limit.h"
+#include "core/quota_budget.h"
 
 /* What quota.c and its neighbours ask of each other. All take the counter of a quota. */
 
 /* The history of a calendar window that headers may move: so many equal parts. */
 #define RN_QUOTA_PARTS 64
 
-/* U and R of chapter 3. */
-typedef struct rn_quota_room {
-    int64_t usable;
-    int64_t reserve;
-} rn_quota_room;
-
 /* What a request finds at some instant. */
 typedef struct rn_quota_state {
-    rn_quota_room room;
+    rn_quota_budget room;
     int64_t remaining; /* negative in debt */
     bool exhausted;
     bool dipped;
 } rn_quota_state;
 
 /* `enforcer`: as the provider counts, without share and reserve. */
-rn_quota_room rn_quota_room_of(const rn_counter *counter, bool enforcer);
+rn_quota_budget rn_quota_room_of(const rn_counter *counter, bool enforcer);
 bool rn_quota_fits(const rn_quota_state *state, const rn_ask *ask);
 bool rn_quota_is_rolling(const rn_counter *counter);
 /* Bring the window and the flight up to `now`; every operation does this first. */

@@ -177,6 +177,17 @@ static span date_window(const rn_calendar *calendar, int64_t at)
     return from <= window.start - GAP_MAX_S && window.end < to ? window : date_search(calendar, at);
 }
 
+rn_calendar rn_calendar_of(const ration_window *window, const rn_zone *zone)
+{
+    return (rn_calendar){
+        .period = window->period,
+        .reset_minute = window->reset_minute,
+        .week_start = window->week_start,
+        .month_day = window->month_day != 0 ? window->month_day : 1,
+        .zone = zone,
+    };
+}
+
 void rn_calendar_window(const rn_calendar *calendar, ration_time at, ration_time *start, ration_time *end)
 {
     const int64_t at_s = rn_div_floor(at.us, SECOND_US);

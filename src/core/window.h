@@ -18,6 +18,9 @@ typedef struct rn_calendar {
     const rn_zone *zone; /* NULL: UTC; borrowed */
 } rn_calendar;
 
+/* Of a rule's window. A period of NONE stays one: the window is rolling. */
+rn_calendar rn_calendar_of(const ration_window *window, const rn_zone *zone);
+
 /* The window that holds `at`: [*start, *end). Never empty; windows of growing instants never go back. */
 void rn_calendar_window(const rn_calendar *calendar, ration_time at, ration_time *start, ration_time *end);
 
