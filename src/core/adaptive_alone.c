@@ -177,7 +177,7 @@ bool ration_adaptive_next_event(ration_adaptive *adaptive, ration_event *out)
 /* The one counter; NULL before anybody has asked. */
 static const rn_adaptive *state_of(const ration_adaptive *adaptive)
 {
-    const rn_counter *const counter = TAILQ_FIRST(&adaptive->engine->book.providers[0].limits[0]->counters);
+    const rn_counter *const counter = TAILQ_FIRST(&adaptive->engine->world->book.providers[0].limits[0]->counters);
 
     return counter != NULL ? counter->u.adaptive : NULL;
 }

@@ -112,12 +112,12 @@ static bool circuit_is_of(const rn_circuit *circuit, const rn_account *account)
 
 int rn_circuit_health(ration_engine *engine, ration_text account, bool ok)
 {
-    const rn_account *named = rn_book_account(&engine->book, account);
+    const rn_account *named = rn_book_account(&engine->world->book, account);
     rn_circuit *circuit;
 
     if (named == NULL || named->provider->circuit == NULL)
         return RATION_ERR_UNKNOWN;
-    TAILQ_FOREACH (circuit, &engine->routes.circuits.all, next) {
+    TAILQ_FOREACH (circuit, &engine->world->routes.circuits.all, next) {
         if (circuit_is_of(circuit, named))
             circuit_changed(engine, circuit, rn_breaker_health(&circuit->breaker, engine->now, ok));
     }

@@ -34,13 +34,18 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
                        ration_fault *fault)
 {
     const ration_allocator *mem = &engine->mem;
-    const int err = rn_book_init(&engine->book, mem, options->rules, fault);
+
+    engine->world = rn_mem_zalloc(mem, 1, sizeof *engine->world);
+    if (engine->world == NULL)
+        return RATION_ERR_NOMEM;
+
+    const int err = rn_book_init(&engine->world->book, mem, options->rules, fault);
 
     if (err != RATION_OK)
         return err;
     engine->now = now;
     rn_alarms_init(&engine->timers, mem);
-    rn_leases_init(&engine->leases, mem, (uint32_t)engine->book.max_leases);
+    rn_leases_init(&engine->leases, mem, (uint32_t)engine->world->book.max_leases);
     rn_events_init(&engine->events, mem);
     rn_heap_init(&engine->look, mem, rn_look_less);
     rn_heap_init(&engine->doomed, mem, rn_look_less);
@@ -49,10 +54,11 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     TAILQ_INIT(&engine->growing);
     TAILQ_INIT(&engine->changed);
     engine->keeps = options->keeps;
-    engine->timers_needed = engine->book.account_count;
-    const int routed = rn_routes_init(&engine->routes, mem, &engine->book, &engine->timers, &engine->timers_needed);
+    engine->timers_needed = engine->world->book.account_count;
+    const int routed =
+        rn_routes_init(&engine->world->routes, mem, &engine->world->book, &engine->timers, &engine->timers_needed);
 
-    engine->routes.started_at = now;
+    engine->world->routes.started_at = now;
     return routed;
 }
 
@@ -87,8 +93,8 @@ void ration_engine_free(ration_engine *engine)
 
     const ration_allocator mem = engine->mem;
 
-    if (engine->routes.mem != NULL)
-        rn_routes_fini(&engine->routes);
+    if (engine->world != NULL && engine->world->routes.mem != NULL)
+        rn_routes_fini(&engine->world->routes);
     /* Heaps before what is in them: a heap lets go of its members. */
     if (engine->timers.heap.mem != NULL)
         rn_alarms_fini(&engine->timers);
@@ -100,8 +106,9 @@ void ration_engine_free(ration_engine *engine)
         rn_leases_fini(&engine->leases);
     if (engine->events.mem != NULL)
         rn_events_fini(&engine->events);
-    if (engine->book.mem != NULL)
-        rn_book_fini(&engine->book);
+    if (engine->world != NULL)
+        rn_book_fini(&engine->world->book);
+    rn_mem_free(&mem, engine->world);
     rn_mem_free(&mem, engine->blocking);
     rn_mem_free(&mem, engine);
 }
@@ -165,7 +172,7 @@ void rn_lease_drop(ration_engine *engine, rn_lease *lease)
     rn_circuit_leave(engine, lease);
     engine->timers_needed--;
     rn_leases_put(&engine->leases, lease);
-    rn_route_release(&engine->routes, route);
+    rn_route_release(&engine->world->routes, route);
 }
 
 void rn_lease_end(ration_engine *engine, rn_lease *lease)
@@ -536,6 +543,6 @@ bool ration_engine_next_event(ration_engine *engine, ration_event *out)
 void ration_engine_totals(const ration_engine *engine, ration_totals *out)
 {
     *out = engine->totals;
-    out->counters = engine->routes.counters.size;
+    out->counters = engine->world->routes.counters.size;
     out->events_pending = engine->events.count;
 }

@@ -11,13 +11,18 @@
 #include "core/lease.h"
 #include "core/route.h"
 
+/* The rules and what has been made of them. One of its own, since a reload builds the next beside it. */
+typedef struct rn_world {
+    rn_book book;
+    rn_routes routes;
+} rn_world;
+
 struct ration_engine {
     ration_allocator mem;
     ration_sink sink;
-    rn_book book;
+    rn_world *world;
     rn_alarms timers;
     size_t timers_needed;
-    rn_routes routes;
     rn_leases leases;
     rn_events events;
     rn_heap look;                   /* waiters that may have become able to go or to grow */

@@ -48,9 +48,9 @@ static void sort(const void **items, size_t size, less_fn *less)
 
 static uint32_t provider_index(const ration_engine *engine, const rn_limit *limit)
 {
-    for (size_t i = 0; i < engine->book.provider_count; i++) {
-        if (engine->book.providers[i].name.data == limit->provider)
-            return engine->book.providers[i].index;
+    for (size_t i = 0; i < engine->world->book.provider_count; i++) {
+        if (engine->world->book.providers[i].name.data == limit->provider)
+            return engine->world->book.providers[i].index;
     }
     return 0;
 }
@@ -119,7 +119,7 @@ static bool circuit_less(const void *a, const void *b)
 
 static int report_circuits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
-    const rn_circuits *circuits = &engine->routes.circuits;
+    const rn_circuits *circuits = &engine->world->routes.circuits;
     const void **sorted = rn_mem_zalloc(&engine->mem, circuits->by_name.size + 1, sizeof(const void *));
     const rn_circuit *circuit;
     size_t n = 0;
@@ -175,8 +175,8 @@ static int report_rows(const ration_engine *engine, const void **sorted, size_t 
 
         report_penalty(engine, &counter->penalty, counter->key, counter->limit->rule->name, reporter);
     }
-    for (size_t i = 0; i < engine->book.account_count && reporter->penalty != NULL; i++) {
-        const rn_account *account = &engine->book.accounts[i];
+    for (size_t i = 0; i < engine->world->book.account_count && reporter->penalty != NULL; i++) {
+        const rn_account *account = &engine->world->book.accounts[i];
 
         report_penalty(engine, &account->penalty, account->name, NULL, reporter);
     }
@@ -238,14 +238,14 @@ static size_t kinds_rows(const ration_engine *engine, uint32_t kinds, rows *all)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < engine->book.provider_count; i++) {
-        const rn_provider *provider = &engine->book.providers[i];
+    for (size_t i = 0; i < engine->world->book.provider_count; i++) {
+        const rn_provider *provider = &engine->world->book.providers[i];
 
         for (size_t j = 0; j < provider->limit_count; j++)
             count += limit_rows(engine, kinds, provider->limits[j], all);
     }
-    for (size_t i = 0; i < engine->book.account_count; i++) {
-        const rn_account *account = &engine->book.accounts[i];
+    for (size_t i = 0; i < engine->world->book.account_count; i++) {
+        const rn_account *account = &engine->world->book.accounts[i];
 
         for (size_t j = 0; j < account->provider->limit_count; j++) {
             if (account->limits[j] != account->provider->limits[j])
@@ -257,7 +257,7 @@ static size_t kinds_rows(const ration_engine *engine, uint32_t kinds, rows *all)
 
 static void all_rows(const ration_engine *engine, const ration_reporter *reporter, rows *all)
 {
-    for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node)) {
+    for (rn_map_node *node = rn_map_first(&engine->world->routes.counters); node != NULL; node = rn_map_next(node)) {
         rn_counter *counter = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
 
         /* What nobody asks for need not be sorted: of many counters few are paused. */
@@ -269,7 +269,7 @@ static void all_rows(const ration_engine *engine, const ration_reporter *reporte
 static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
     const uint32_t kinds = wanted_kinds(kind, reporter);
-    const size_t most = kinds == 0 ? engine->routes.counters.size : kinds_rows(engine, kinds, NULL);
+    const size_t most = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
     rows all = {
         .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
         .sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *)),

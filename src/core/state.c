@@ -225,13 +225,13 @@ static int kept_named(ration_engine *engine, rn_map *map, uint32_t number, const
     memcpy(name, &number, sizeof number);
     if (record->key.size > 0)
         memcpy(name + sizeof number, record->key.data, record->key.size);
-    return rn_kept_put(&engine->routes.kept, map, (ration_text){name, size}, record);
+    return rn_kept_put(&engine->world->routes.kept, map, (ration_text){name, size}, record);
 }
 
 /* For the limit of that name, and those of accounts that replace it. */
 static int load_limit(ration_engine *engine, const rn_provider *provider, const ration_record *record, bool *known)
 {
-    rn_map *counters = &engine->routes.kept.counters;
+    rn_map *counters = &engine->world->routes.kept.counters;
 
     for (size_t i = 0; i < provider->limit_count; i++) {
         const rn_limit *limit = provider->limits[i];
@@ -241,8 +241,8 @@ static int load_limit(ration_engine *engine, const rn_provider *provider, const 
 
         int err = kept_named(engine, counters, limit->uid, record);
 
-        for (size_t k = 0; k < engine->book.account_count && err == RATION_OK; k++) {
-            const rn_account *account = &engine->book.accounts[k];
+        for (size_t k = 0; k < engine->world->book.account_count && err == RATION_OK; k++) {
+            const rn_account *account = &engine->world->book.accounts[k];
 
             if (account->provider == provider && account->limits[i] != limit)
                 err = kept_named(engine, counters, account->limits[i]->uid, record);
@@ -255,19 +255,19 @@ static int load_limit(ration_engine *engine, const rn_provider *provider, const 
 
 static int load_record(ration_engine *engine, const ration_record *record, bool *known)
 {
-    const rn_provider *provider = rn_book_provider(&engine->book, record->provider);
+    const rn_provider *provider = rn_book_provider(&engine->world->book, record->provider);
 
     *known = false;
     if (provider == NULL)
         return RATION_OK;
     if (record->type == RATION_RECORD_BREAKER) {
         *known = provider->circuit != NULL;
-        return *known ? kept_named(engine, &engine->routes.kept.circuits, provider->index, record) : RATION_OK;
+        return *known ? kept_named(engine, &engine->world->routes.kept.circuits, provider->index, record) : RATION_OK;
     }
     if (record->limit.data != NULL)
         return load_limit(engine, provider, record, known);
 
-    rn_account *account = rn_book_account(&engine->book, record->key);
+    rn_account *account = rn_book_account(&engine->world->book, record->key);
 
     *known = account != NULL && account->provider == provider && record->type == RATION_RECORD_PENALTY;
     if (*known)
@@ -304,8 +304,8 @@ int ration_engine_load(ration_engine *engine, ration_time now, const ration_stat
     }
     rn_sink_call(engine, &call);
     rn_catch_up(engine, call.at);
-    engine->routes.unclean = state->unclean;
-    engine->routes.started_at = call.at;
+    engine->world->routes.unclean = state->unclean;
+    engine->world->routes.started_at = call.at;
 
     const int err = load_all(engine, state, &left_out);
 
@@ -401,7 +401,7 @@ static int save_counters(saving *s, bool all)
     int err = RATION_OK;
 
     if (all) {
-        for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL && err == RATION_OK;
+        for (rn_map_node *node = rn_map_first(&engine->world->routes.counters); node != NULL && err == RATION_OK;
              node = rn_map_next(node))
             err = save_counter(s, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
     }
@@ -429,14 +429,14 @@ int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *c
 
     const int err = save_counters(&s, all);
 
-    for (size_t i = 0; i < engine->book.account_count && err == RATION_OK; i++) {
-        rn_account *account = &engine->book.accounts[i];
+    for (size_t i = 0; i < engine->world->book.account_count && err == RATION_OK; i++) {
+        rn_account *account = &engine->world->book.accounts[i];
 
         if (all || account->changed)
             save_account(&s, account);
         account->changed = false;
     }
-    TAILQ_FOREACH (circuit, &engine->routes.circuits.all, next) {
+    TAILQ_FOREACH (circuit, &engine->world->routes.circuits.all, next) {
         if (err == RATION_OK && (all || circuit->changed)) {
             save_circuit(&s, circuit);
             circuit->changed = false;

@@ -148,8 +148,8 @@ static bool queue_is_full(const ration_engine *engine, const rn_lease *lease)
 {
     const rn_queue *queue = &lease->route->provider->queue;
 
-    return queue->count >= engine->book.max_waiters ||
-           rn_queue_waiting(queue, lease->route->tenant) >= engine->book.max_waiters_per_tenant;
+    return queue->count >= engine->world->book.max_waiters ||
+           rn_queue_waiting(queue, lease->route->tenant) >= engine->world->book.max_waiters_per_tenant;
 }
 
 static void blocking_add(void *ctx, rn_ceiling_hold *hold)
@@ -299,7 +299,7 @@ static int lease_prepare(ration_engine *engine, const ration_request *request, r
     const rn_limit *limit;
     ration_reason reason;
     rn_route *route;
-    int err = rn_routes_find(&engine->routes, engine->now, request, &route, &reason, &limit);
+    int err = rn_routes_find(&engine->world->routes, engine->now, request, &route, &reason, &limit);
 
     *lease = NULL;
     if (err != RATION_OK)
@@ -310,7 +310,7 @@ static int lease_prepare(ration_engine *engine, const ration_request *request, r
     }
     err = submit_reserve(engine, route);
     if (err != RATION_OK) {
-        rn_route_release(&engine->routes, route);
+        rn_route_release(&engine->world->routes, route);
         return err;
     }
     *lease = rn_leases_take(&engine->leases);
@@ -326,7 +326,7 @@ static void lease_unprepare(ration_engine *engine, rn_lease *lease)
 
     engine->timers_needed--;
     rn_leases_untake(&engine->leases, lease);
-    rn_route_release(&engine->routes, route);
+    rn_route_release(&engine->world->routes, route);
 }
 
 static int submit(ration_engine *engine, const ration_request *request, ration_decision *out)

@@ -274,9 +274,9 @@ static void look(void *ctx, ration_engine *engine)
         if (lease->state == RN_LEASE_WAITING)
             waiter_holds(w, lease);
     }
-    for (rn_map_node *node = rn_map_first(&engine->routes.counters); node != NULL; node = rn_map_next(node))
+    for (rn_map_node *node = rn_map_first(&engine->world->routes.counters); node != NULL; node = rn_map_next(node))
         counter_holds(w, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
-    TAILQ_FOREACH (circuit, &engine->routes.circuits.all, next)
+    TAILQ_FOREACH (circuit, &engine->world->routes.circuits.all, next)
         circuit_holds(w, circuit);
 }
 
