@@ -7,11 +7,13 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "net/notify.h"
 #include "serve/service.h"
 
 #define CONFIG_DEFAULT "ration.yaml"
@@ -29,6 +31,16 @@ typedef struct serve_arguments {
     const char *config;
     const char *record;
 } serve_arguments;
+
+/* A supervisor that waits to be told is told; none is no fault. */
+static void tell_supervisor(const serve_run *run, const char *state)
+{
+    const char *address = getenv("NOTIFY_SOCKET");
+
+    if (address != NULL && rn_notify(address, state) != RATION_OK)
+        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", "the supervisor does not listen", "address", address,
+                    NULL);
+}
 
 static void on_drained(void *user)
 {
@@ -60,6 +72,7 @@ static void on_signal(void *user, int signum)
     run->draining = true;
     rn_log_line(&run->log, rn_loop_now(run->loop), "info", "draining", "signal",
                 signum == SIGINT ? "SIGINT" : "SIGTERM", "calls", calls, NULL);
+    tell_supervisor(run, "STOPPING=1");
     rn_service_drain(run->service, on_drained, run);
 }
 
@@ -133,6 +146,7 @@ static int serve(serve_run *run, const ration_config *config, const char *record
     if (err == RATION_OK) {
         warnings_log(run, config);
         listening_log(run, config, record);
+        tell_supervisor(run, "READY=1");
         rn_loop_run(run->loop);
     } else {
         (void)fprintf(stderr, "ration serve: %s\n", error.text[0] != '\0' ? error.text : ration_err_text(err));

@@ -375,9 +375,11 @@ void rn_signal_free(rn_signal *sig)
 
 size_t rn_process_prepare(void)
 {
+    const struct rlimit no_core = {0, 0};
     struct rlimit limit = {0, 0};
 
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)setrlimit(RLIMIT_CORE, &no_core); /* a core has the secrets in it */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return 1024;
     if (limit.rlim_cur < limit.rlim_max) {

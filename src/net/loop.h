@@ -82,7 +82,8 @@ void rn_signal_free(rn_signal *sig);
 
 /* ---- the process */
 
-/** Raise the soft limit of descriptors to the hard one and ignore SIGPIPE. The limit that holds now. Once, at start. */
+/** Raise the soft limit of descriptors to the hard one, ignore SIGPIPE, write no core: it would have the secrets. The
+ *  limit of descriptors that holds now. Once, at start. */
 size_t rn_process_prepare(void);
 
 #endif

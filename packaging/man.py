@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Writes the manual page ration(1) from what the binary says of itself, so that neither can lag behind.
+
+usage: man.py RATION >ration.1
+"""
+
+import re
+import subprocess
+import sys
+
+
+def say(ration, *arguments):
+    return subprocess.run([ration, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def roff(line):
+    """A line as text: no escapes, no request by accident."""
+    line = line.replace("\\", "\\e").replace("-", "\\-").replace("`", "\\(ga")
+    return "\\&" + line if line[:1] in (".", "'") else line
+
+
+def verbatim(text):
+    return [".nf", *[roff(line) for line in text.strip("\n").split("\n")], ".fi"]
+
+
+def main():
+    ration = sys.argv[1]
+    version = say(ration, "version").split()[-1]
+    # "  name       what it does", a line a command
+    commands = re.findall(r"^  ([a-z]+) +(\S.*)$", say(ration, "help"), re.M)
+
+    page = [
+        f'.TH RATION 1 "" "ration {version}" "User Commands"',
+        ".SH NAME",
+        "ration \\- decides for every outbound API call whether it may leave now, must wait, or is refused",
+        ".SH SYNOPSIS",
+        ".B ration",
+        ".I COMMAND",
+        ".RI [ ARGUMENT ]...",
+        ".SH DESCRIPTION",
+        "Shares the limits of other people's APIs among those who call them: rates, calls at once, quotas, fair",
+        "shares among tenants, limits that learn, circuit breakers. Clients need nothing but another base URL.",
+        ".SH COMMANDS",
+    ]
+    for name, summary in commands:
+        usage, _, more = say(ration, "help", name).partition("\n")
+        page += [f".SS {name}", roff(summary[0].upper() + summary[1:]) + ".", ".PP", ".B " + roff(usage[len("usage: "):])]
+        if more.strip():
+            page += [".PP", *verbatim(more)]
+    page += [
+        ".SH FILES",
+        ".TP",
+        ".I ration.yaml",
+        "The config; all keys are told by",
+        ".BR \"ration schema \\-\\-markdown\" .",
+        ".TP",
+        ".I /etc/ration/environment",
+        "What the service takes into its environment, such as API keys.",
+        ".SH EXIT STATUS",
+        "0: done. 1: done, and the answer is no: faults in a config, a decision that differs. 2: it could not be done.",
+        ".SH SIGNALS",
+        ".TP",
+        "SIGTERM, SIGINT",
+        ".B serve",
+        "lets calls end, then exits with 0; a second one does not wait.",
+    ]
+    print("\n".join(page))
+
+
+if __name__ == "__main__":
+    main()
