@@ -45,7 +45,8 @@ def main():
     ]
     for name, summary in commands:
         usage, _, more = say(ration, "help", name).partition("\n")
-        page += [f".SS {name}", roff(summary[0].upper() + summary[1:]) + ".", ".PP", ".B " + roff(usage[len("usage: "):])]
+        page += [f".SS {name}", roff(summary[0].upper() + summary[1:]) + "."]
+        page += [".PP", ".B " + roff(usage.removeprefix("usage: "))]
         if more.strip():
             page += [".PP", *verbatim(more)]
     page += [
