@@ -69,8 +69,8 @@ typedef struct rn_account {
 typedef struct rn_job {
     const char *name;
     uint32_t account;    /* its index */
-    const char *method;  /* of `endpoint`, "GET /a/{b}"; NULL: any, for `appliesTo` only */
-    const char *path;    /* the template */
+    const char *method;  /* of `endpoint`, "GET /a/{b}"; GET, where that is a bare path */
+    const char *path;    /* its path with `vars` put in; what still stands in braces only children know */
     int64_t interval_us; /* as desired */
     ration_priority priority;
     const char *tenant;       /* NULL: none */

@@ -96,6 +96,8 @@ void rn_check_breaker(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_provider(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_credential(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_account(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_job(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_jobs(rn_loader *loader, const rn_node *given, void *self); /* of the whole file */
 const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
 
 /* A fault at the key of a map, or at the map if it is not there. */

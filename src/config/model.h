@@ -52,11 +52,26 @@ typedef struct rn_account_model {
     rn_map_node by_name;
 } rn_account_model;
 
+typedef struct rn_var_model {
+    const char *name;
+    const char *value;
+} rn_var_model;
+
+typedef struct rn_job_model {
+    rn_job job; /* its method, path, vars and account are set from the others */
+    const char *account;
+    const char *call; /* "GET /a/{b}" */
+    rn_var_model *vars;
+    size_t var_count;
+} rn_job_model;
+
 typedef struct rn_config_model {
     rn_settings settings;
     ration_rules rules;
     rn_provider_model *providers;
     rn_account_model *accounts;
+    rn_job_model *jobs;
+    size_t job_count;
 } rn_config_model;
 
 struct ration_config {

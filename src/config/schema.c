@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of keys: the file, its settings and its accounts. schema_limit.c, schema_provider.c and
- * schema_breaker.c have the other rows.
+ * The one table of keys: the file, its settings and its accounts. schema_limit.c, schema_provider.c,
+ * schema_breaker.c and schema_jobs.c have the other rows.
  *
  * Everything that knows the config language walks these rows: the parser and its messages, the defaults, the writer of
  * recordings, the JSON Schema, the reference page. A row says where its value goes by its offset in the structs of
@@ -11,6 +11,8 @@
  * Invariant: the first row of an object that stands in lists is its name, and its struct begins with that name.
  */
 #include "config/schema.h"
+
+#include <ration/plan.h>
 
 #include "config/faults.h"
 #include "config/table.h"
@@ -79,9 +81,28 @@ static const rn_key settings_budget_keys[] = {
      .fallback = "10%",
      AT(rn_config_model, rules.retry_reserve),
      .doc = "The part of every quota that is kept for retries and critical requests."},
-    LATER("retryOverhead"),
-    LATER("maxStretch"),
-    LATER("replanInterval"),
+    {.name = "retryOverhead",
+     .type = &rn_type_ratio,
+     .fallback = "5%",
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.retry_overhead),
+     .doc = "What plans add to a job's requests for retries, until its runs are known."},
+    {.name = "maxStretch",
+     .type = &rn_type_integer,
+     .fallback = "12",
+     .min = 1,
+     .max = RATION_PLAN_STRETCH_MAX,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.max_stretch),
+     .doc = "How many times its `interval` a job's effective interval may be, where quotas are short."},
+    {.name = "replanInterval",
+     .type = &rn_type_duration,
+     .fallback = "5m",
+     .min = SECOND,
+     .max = DAY,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.replan_us),
+     .doc = "How often `ration serve` plans its jobs anew with what has been spent by then."},
     END,
 };
 static const rn_object settings_budget_object = {
@@ -231,12 +252,20 @@ static const rn_key root_keys[] = {
      .shape = RN_SHAPE_LIST,
      ITEMS(rn_config_model, accounts, rules.account_count),
      .doc = "Credentials on them."},
-    LATER("jobs"),
+    {.name = "jobs",
+     .object = &rn_schema_job,
+     .shape = RN_SHAPE_LIST,
+     .flags = RN_KEY_LOCAL,
+     ITEMS(rn_config_model, jobs, job_count),
+     .doc = "What runs again and again, for `ration plan`: how often each may run within the quotas."},
     LATER("clients"),
     END,
 };
-const rn_object rn_schema_root = {
-    .name = "config", .doc = "The whole file.", .keys = root_keys, .size = sizeof(rn_config_model)};
+const rn_object rn_schema_root = {.name = "config",
+                                  .doc = "The whole file.",
+                                  .keys = root_keys,
+                                  .size = sizeof(rn_config_model),
+                                  .check = rn_check_jobs};
 
 static const char *secret_at(const void *names, size_t index)
 {

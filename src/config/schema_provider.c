@@ -3,7 +3,7 @@
 #include "config/table.h"
 
 static const rn_word penalize[] = {{"narrowest", RATION_PENALIZE_NARROWEST}, {"all", RATION_PENALIZE_ALL}, END};
-static const rn_word priorities[] = {{"critical", RATION_PRIORITY_CRITICAL},
+const rn_word rn_words_priority[] = {{"critical", RATION_PRIORITY_CRITICAL},
                                      {"high", RATION_PRIORITY_HIGH},
                                      {"normal", RATION_PRIORITY_NORMAL},
                                      {"low", RATION_PRIORITY_LOW},
@@ -46,7 +46,7 @@ static const rn_word priorities[] = {{"critical", RATION_PRIORITY_CRITICAL},
          .doc = "The class of a request that does not name one."},                                                     \
         {.name = "priority",                                                                                           \
          .type = &rn_type_word,                                                                                        \
-         .words = priorities,                                                                                          \
+         .words = rn_words_priority,                                                                                   \
          .otherwise = "normal",                                                                                        \
          AT(owner, at.priority),                                                                                       \
          .doc = "The priority of a request that does not name one."},                                                  \

@@ -24,6 +24,7 @@
 #define YEAR (366 * DAY)
 
 /* Parts of the table that have a file of their own. */
-extern const rn_object rn_schema_limit, rn_schema_provider, rn_schema_breaker;
+extern const rn_object rn_schema_limit, rn_schema_provider, rn_schema_breaker, rn_schema_job;
+extern const rn_word rn_words_priority[];
 
 #endif

@@ -12,6 +12,7 @@
 
 #define NAME_MAX_BYTES 255
 #define TEXT_MAX_BYTES 65536
+#define CALL_PATH_MAX 2048
 
 static bool is_control(char c)
 {
@@ -182,6 +183,42 @@ static int glob_read(rn_loader *loader, const rn_key *key, ration_text text, voi
     return err == RATION_OK ? text_store(loader, true, text, out) : err;
 }
 
+static bool has_any(ration_text text, const char *characters)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (strchr(characters, text.data[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* "GET /a/{b}"; a bare path is kept as a GET of it. */
+static int call_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    size_t blank = 0;
+    const bool bare = text.size == 0 || text.data[0] == '/' || !rn_text_find(text, ration_text_of(" "), &blank);
+    const ration_text method = bare ? ration_text_of("GET") : rn_text_slice(text, 0, blank);
+    const ration_text path = bare ? text : rn_text_trim(rn_text_slice(text, blank, text.size));
+    const char *kept = NULL;
+
+    if (!is_token(method) || has_any(path, " ") || path.size > CALL_PATH_MAX)
+        return RATION_ERR_SYNTAX;
+
+    const int err = template_read(loader, key, path, &kept);
+
+    if (err != RATION_OK)
+        return err;
+    kept = rn_loader_format(loader, "%.*s %s", (int)method.size, method.data, kept);
+    return kept == NULL ? RATION_ERR_NOMEM : text_store(loader, true, ration_text_of(kept), out);
+}
+
+/* What can stand between two slashes of a path. */
+static int segment_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    (void)key;
+    return text_store(loader, is_text(text, NAME_MAX_BYTES) && !has_any(text, "/?#{} "), text, out);
+}
+
 static const char *const dimensions[] = {"instance",   "provider", "account", "target",
                                          "credential", "endpoint", "tenant"};
 enum { DIMENSION_COUNT = sizeof dimensions / sizeof dimensions[0] };
@@ -338,3 +375,19 @@ const rn_type rn_type_target = {"target",     "the name of a target of the provi
                                 RN_FORM_TEXT, sizeof(char *),
                                 FILLED,       name_read,
                                 text_write,   NULL};
+const rn_type rn_type_call = {"method and path",
+                              "a method and a path such as GET /networks/{networkId}/devices",
+                              RN_FORM_TEXT,
+                              sizeof(char *),
+                              STRING ",\"pattern\":\"^([^ /]+ +)?/|[$][{]\"",
+                              call_read,
+                              text_write,
+                              NULL};
+const rn_type rn_type_segment = {"text or number",
+                                 "one segment of a path, without blanks and any of / ? # { }",
+                                 RN_FORM_ANY,
+                                 sizeof(char *),
+                                 "\"type\":[\"string\",\"number\"],\"pattern\":\"^[^/?#{} ]+$|[$][{]\"",
+                                 segment_read,
+                                 text_write,
+                                 NULL};

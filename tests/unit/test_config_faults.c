@@ -63,12 +63,11 @@ static const struct {
      "f:4:3: providers[0].name: the key stands here a second time (the first is in line 2)\n"},
     {"not yet supported", PROVIDER "  retries: 3\n",
      "f:4:3: providers[0].retries: this key is not supported yet by this version\n"},
-    {"not yet supported, of the file", PROVIDER "jobs: []\nclients: {}\n",
-     "f:4:1: jobs: this key is not supported yet by this version\n"
-     "f:5:1: clients: this key is not supported yet by this version\n"},
-    {"not yet supported, of settings", PROVIDER "settings: { ledger: {}, budget: { maxStretch: 12 } }\n",
+    {"not yet supported, of the file", PROVIDER "clients: {}\n",
+     "f:4:1: clients: this key is not supported yet by this version\n"},
+    {"not yet supported, of settings", PROVIDER "settings: { ledger: {}, fleet: {} }\n",
      "f:4:13: settings.ledger: this key is not supported yet by this version\n"
-     "f:4:35: settings.budget.maxStretch: this key is not supported yet by this version\n"},
+     "f:4:25: settings.fleet: this key is not supported yet by this version\n"},
     {"missing", "providers: [{}]\n",
      "f:1:13: providers[0]: the key 'name' is missing\nf:1:13: providers[0]: the key 'baseUrl' is missing\n"},
     {"no providers", "settings: { drain: 5s }\n", "f:1:1: the key 'providers' is missing\n"},
