@@ -229,9 +229,8 @@ static bool request_is_auth(const ration_request *request, const rn_provider *pr
     return (endpoint != NULL && endpoint->auth) || provider->rule.defaults.auth;
 }
 
-/* Resolve all names but those of counters. False: too many variables or segments. */
-static bool subject_init(const rn_book *book, const ration_request *request, const rn_account *account,
-                         rn_subject *subject, const ration_defaults **endpoint)
+bool rn_subject_init(rn_subject *subject, const rn_book *book, const ration_request *request, const rn_account *account,
+                     const ration_defaults **endpoint)
 {
     const rn_provider *provider = account->provider;
 
@@ -258,9 +257,22 @@ static bool subject_init(const rn_book *book, const ration_request *request, con
     return true;
 }
 
-/* The smallest share among the accounts that can reach the key, whoever asks first. */
-static ration_ratio counter_share(const rn_book *book, const rn_limit *limit, const rn_account *account,
-                                  const rn_subject *subject)
+static bool has_cost(const ration_defaults *defaults)
+{
+    return defaults != NULL && (defaults->cost > 0 || (defaults->has_cost && defaults->cost == 0));
+}
+
+int64_t rn_request_cost(const ration_request *request, const ration_defaults *endpoint, const ration_defaults *general)
+{
+    if (request->cost != RATION_UNSET)
+        return request->cost;
+    if (has_cost(endpoint))
+        return endpoint->cost;
+    return has_cost(general) ? general->cost : RATION_UNIT;
+}
+
+ration_ratio rn_limit_share(const rn_limit *limit, const rn_book *book, const rn_account *account,
+                            const rn_subject *subject)
 {
     const rn_scope *scope = limit->scope;
     ration_ratio share = account->share;
@@ -415,7 +427,7 @@ static int counter_find(rn_routes *routes, ration_time now, rn_limit *limit, con
     if (limit->counter_count >= max && !counter_evict(routes, limit, now))
         return RATION_ERR_FULL;
     return counter_new(routes, now, limit, (ration_text){b.data, b.used},
-                       counter_share(routes->book, limit, account, subject), out);
+                       rn_limit_share(limit, routes->book, account, subject), out);
 }
 
 static rn_route *route_alloc(rn_routes *routes, rn_account *account, ration_text names)
@@ -535,7 +547,7 @@ static int route_fill(rn_routes *routes, ration_time now, const ration_request *
     const ration_text copy = {route->names, route->names_size};
     rn_subject subject;
 
-    if (!subject_init(routes->book, request, route->account, &subject, &endpoint))
+    if (!rn_subject_init(&subject, routes->book, request, route->account, &endpoint))
         return RATION_ERR_INVALID;
     route->endpoint = endpoint;
     route->tenant =

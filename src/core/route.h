@@ -69,4 +69,17 @@ int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *req
                    ration_reason *reason, const rn_limit **limit);
 void rn_route_release(rn_routes *routes, rn_route *route);
 
+/*
+ * The steps of that, for whoever plans calls that nobody has made yet. Texts are borrowed from the request and the book.
+ */
+
+/* Resolve all names but those of counters. False: too many variables or segments. */
+bool rn_subject_init(rn_subject *subject, const rn_book *book, const ration_request *request, const rn_account *account,
+                     const ration_defaults **endpoint);
+/* Of a quota at the subject's key: the smallest among the accounts that can reach it, whoever asks first. */
+ration_ratio rn_limit_share(const rn_limit *limit, const rn_book *book, const rn_account *account,
+                            const rn_subject *subject);
+/* What the request says, else its endpoint (NULL: none), else its provider, else one unit. */
+int64_t rn_request_cost(const ration_request *request, const ration_defaults *endpoint, const ration_defaults *general);
+
 #endif

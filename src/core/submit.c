@@ -43,21 +43,6 @@ static bool request_is_valid(const ration_request *r)
            texts_are_valid(r);
 }
 
-static bool has_cost(const ration_defaults *defaults)
-{
-    return defaults != NULL && (defaults->cost > 0 || (defaults->has_cost && defaults->cost == 0));
-}
-
-/* What the request says, else its endpoint, else its provider, else one unit. */
-static int64_t cost_of(const ration_request *request, const rn_route *route)
-{
-    if (request->cost != RATION_UNSET)
-        return request->cost;
-    if (has_cost(route->endpoint))
-        return route->endpoint->cost;
-    return has_cost(&route->provider->rule.defaults) ? route->provider->rule.defaults.cost : RATION_UNIT;
-}
-
 /* RATION_UNSET: no declared end. */
 static int64_t hold_of(const ration_request *request, const rn_route *route)
 {
@@ -89,7 +74,7 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     lease->route = route;
     lease->retry = request->retry;
     lease->health = request->health;
-    lease->cost = cost_of(request, route);
+    lease->cost = rn_request_cost(request, route->endpoint, &route->provider->rule.defaults);
     lease->hold_us = hold_of(request, route);
     lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     lease->since = engine->now;
