@@ -70,7 +70,8 @@ int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *req
 void rn_route_release(rn_routes *routes, rn_route *route);
 
 /*
- * The steps of that, for whoever plans calls that nobody has made yet. Texts are borrowed from the request and the book.
+ * The steps of that, for whoever plans calls that nobody has made yet. Texts are borrowed from the request and the
+ * book.
  */
 
 /* Resolve all names but those of counters. False: too many variables or segments. */
