@@ -433,6 +433,7 @@ typedef struct ration_totals {
     uint64_t unexpected_429; /* of those, where no counter would have refused */
     uint64_t shadowed;       /* requests that a shadow limit would have refused or delayed */
     uint64_t sync_rejected;  /* header values ignored */
+    uint64_t maxima;         /* times that a provider told another maximum of a quota than was known */
     uint64_t clock_went_back;
     uint64_t held, waiting; /* now */
     uint64_t counters;      /* now */

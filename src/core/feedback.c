@@ -243,6 +243,7 @@ void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_respo
         .rate_limited = limited,
         .throttled = first && outcome == RATION_OUTCOME_THROTTLED,
         .rejected = &engine->totals.sync_rejected,
+        .maxima = &engine->totals.maxima,
     };
 
     lease->status_seen = lease->status_seen || first;
@@ -266,6 +267,7 @@ void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outc
         .rate_limited = outcome == RATION_OUTCOME_THROTTLED,
         .throttled = outcome == RATION_OUTCOME_THROTTLED,
         .rejected = &engine->totals.sync_rejected,
+        .maxima = &engine->totals.maxima,
     };
 
     switch (outcome) {

@@ -182,10 +182,13 @@ void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const
         return;
 
     const bool exhausts = reply->rate_limited && told.left_is == RN_FIELD_OK && told.left == 0;
+    const int64_t max = counter->u.quota->max;
 
     if (rn_quota_is_rolling(counter)) {
         observe_rolling(counter, now, hold, &told, exhausts);
     } else {
         observe_window(counter, now, hold, &told, exhausts);
     }
+    if (reply->maxima != NULL)
+        *reply->maxima += counter->u.quota->max != max;
 }

@@ -68,15 +68,17 @@ static int page_ready(rn_control *control, rn_output *out)
 
 static int page_metrics(rn_control *control, rn_output *out)
 {
-    rn_families families;
+    rn_families *families = NULL;
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
-    const int err = rn_families_gather(&families, control->decider, snapshot.now);
-    rn_metrics_write(&snapshot, &families, out);
-    rn_families_fini(&families);
+    const int err = rn_families_new(control->decider, ration_config_rules(control->config), snapshot.now, &families);
     rn_gateway_touch(control->gateway);
-    return err == RATION_OK ? 200 : 503;
+    if (err != RATION_OK)
+        return 503;
+    rn_metrics_write(&snapshot, families, out);
+    rn_families_free(families);
+    return 200;
 }
 
 static int page_status(rn_control *control, rn_output *out)

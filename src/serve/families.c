@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metrics of share and adaptive limits and of breakers.
+ * The metrics of share and adaptive limits, of quotas and of breakers.
  *
  * One report fills all families, each into a text of its own, because Prometheus wants the samples of a metric
  * together. Two accounts may replace a limit by rules of their own, whose counters can have one key: those are counted
@@ -10,10 +10,15 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "serve/projections.h"
 
-#define RN_KINDS ((1u << RATION_KIND_SHARE) | (1u << RATION_KIND_ADAPTIVE))
+#define RN_KINDS ((1u << RATION_KIND_SHARE) | (1u << RATION_KIND_ADAPTIVE) | (1u << RATION_KIND_QUOTA))
+#define SECOND_US INT64_C(1000000)
+#define RECENT "pace=\"15m\""
+#define AVERAGE "pace=\"window\""
 
 static const struct family {
     rn_series_kind kind;
@@ -31,6 +36,44 @@ static const struct family {
                                   "Leases at a share limit past their declared end."},
     [RN_FAMILY_BREAKER_STATE] = {{"ration_breaker_state", {"provider", "key"}, 1, false, RN_SERIES_SUM},
                                  "0 closed, 1 half-open, 2 open."},
+    [RN_FAMILY_BUDGET_USED] = {{"ration_budget_used", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
+                               "Units of a quota that have been spent here in its window."},
+    [RN_FAMILY_BUDGET_REMAINING] =
+        {{"ration_budget_remaining", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .smallest = true},
+         "Units of a quota that are left, the reserve among them."},
+    [RN_FAMILY_BUDGET_EXTERNAL] =
+        {{"ration_budget_external_usage", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
+         "Units of a quota that others have spent in its window, by the provider's word."},
+    [RN_FAMILY_RATE_RECENT] =
+        {{"ration_budget_rate", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = RECENT},
+         "Units of a quota spent a second: in the last 15 minutes, and since its window began."},
+    [RN_FAMILY_RATE_AVERAGE] =
+        {{"ration_budget_rate", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = AVERAGE}, ""},
+    [RN_FAMILY_PROJECTED_RECENT] =
+        {{"ration_budget_projected", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = RECENT},
+         "Units of a quota that will have been spent here when its window ends, at either pace."},
+    [RN_FAMILY_PROJECTED_AVERAGE] =
+        {{"ration_budget_projected", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = AVERAGE}, ""},
+    [RN_FAMILY_ETA_RECENT] = {{"ration_budget_exhaustion_eta_seconds",
+                               {"provider", "limit", "key"},
+                               2,
+                               true,
+                               RN_SERIES_SMALLEST,
+                               true,
+                               RECENT},
+                              "In how long a quota will be spent but for its reserve, at either pace; absent if not "
+                              "within its window."},
+    [RN_FAMILY_ETA_AVERAGE] = {{"ration_budget_exhaustion_eta_seconds",
+                                {"provider", "limit", "key"},
+                                2,
+                                true,
+                                RN_SERIES_SMALLEST,
+                                true,
+                                AVERAGE},
+                               ""},
+    [RN_FAMILY_DISAGREEMENT] = {{"ration_limit_disagreement", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
+                                "By how much a provider's own maximum of a quota is above the declared one (below: "
+                                "negative); absent where they agree."},
 };
 
 const char *rn_family_name(rn_family family)
@@ -77,6 +120,38 @@ static void share_add(rn_families *families, const ration_counter_report *counte
     }
 }
 
+/* What follows from one pace; nothing if it is not known. */
+static void forecast_add(rn_families *families, const ration_forecast *pace, const rn_family into[3],
+                         const rn_series_sample *labels, bool again)
+{
+    if (pace->span_us > 0) {
+        add(families, into[0], labels, rn_quota_rate(pace, SECOND_US), again);
+        add(families, into[1], labels, pace->at_end, again);
+    }
+    if (rn_time_known(pace->exhausted_at))
+        add(families, into[2], labels, rn_sub(pace->exhausted_at.us, families->now.us), again);
+}
+
+static void quota_add(rn_families *families, const ration_counter_report *counter, const rn_series_sample *labels,
+                      bool again)
+{
+    static const rn_family recent[] = {RN_FAMILY_RATE_RECENT, RN_FAMILY_PROJECTED_RECENT, RN_FAMILY_ETA_RECENT};
+    static const rn_family average[] = {RN_FAMILY_RATE_AVERAGE, RN_FAMILY_PROJECTED_AVERAGE, RN_FAMILY_ETA_AVERAGE};
+    ration_projection projection;
+    int64_t by = 0;
+
+    add(families, RN_FAMILY_BUDGET_USED, labels, counter->used, again);
+    add(families, RN_FAMILY_BUDGET_REMAINING, labels, counter->remaining, again);
+    add(families, RN_FAMILY_BUDGET_EXTERNAL, labels, counter->external, again);
+    if (rn_quota_disagrees(families->rules, counter, &by))
+        add(families, RN_FAMILY_DISAGREEMENT, labels, by, again);
+    if (!rn_quota_project(counter, families->now, &projection))
+        return;
+    if (counter->timeline.count > 0)
+        forecast_add(families, &projection.recent, recent, labels, again);
+    forecast_add(families, &projection.average, average, labels, again);
+}
+
 static void on_counter(void *ctx, const ration_counter_report *counter)
 {
     rn_families *families = ctx;
@@ -91,10 +166,12 @@ static void on_counter(void *ctx, const ration_counter_report *counter)
     case RATION_KIND_ADAPTIVE:
         add(families, RN_FAMILY_ADAPTIVE_LIMIT, &labels, counter->current, again);
         break;
+    case RATION_KIND_QUOTA:
+        quota_add(families, counter, &labels, again);
+        break;
     case RATION_KIND_NONE:
     case RATION_KIND_RATE:
     case RATION_KIND_CONCURRENCY:
-    case RATION_KIND_QUOTA:
     case RATION_KIND_COUNT:
         break;
     }
@@ -109,15 +186,18 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
     add(ctx, RN_FAMILY_BREAKER_STATE, &labels, severity[breaker->state], false);
 }
 
-int rn_families_gather(rn_families *families, rn_decider *decider, ration_time now)
+static int families_gather(rn_families *families, rn_decider *decider)
 {
-    const ration_reporter reporter = {.ctx = families, .kinds = RN_KINDS, .counter = on_counter, .breaker = on_breaker};
+    ration_totals totals;
 
-    families->last_provider = NULL;
-    families->last_limit = NULL;
-    for (int i = 0; i < RN_FAMILY_COUNT; i++)
-        rn_series_init(&families->series[i], &families_table[i].kind);
-    int err = decider->ops->report(decider, now, RATION_REPORT_LIMITS, &reporter);
+    decider->ops->totals(decider, &totals);
+    const ration_reporter reporter = {.ctx = families,
+                                      .kinds = RN_KINDS,
+                                      .timelines = totals.counters <= RN_PROJECTED_MAX,
+                                      .counter = on_counter,
+                                      .breaker = on_breaker};
+
+    int err = decider->ops->report(decider, families->now, RATION_REPORT_LIMITS, &reporter);
     for (int i = 0; i < RN_FAMILY_COUNT; i++) {
         rn_series_end(&families->series[i]);
         if (err == RATION_OK)
@@ -126,8 +206,30 @@ int rn_families_gather(rn_families *families, rn_decider *decider, ration_time n
     return err;
 }
 
-void rn_families_fini(rn_families *families)
+int rn_families_new(rn_decider *decider, const ration_rules *rules, ration_time now, rn_families **out)
 {
+    rn_families *families = rn_mem_zalloc(rn_mem_default(), 1, sizeof *families);
+
+    if (families == NULL)
+        return RATION_ERR_NOMEM;
+    families->rules = rules;
+    families->now = now;
+    for (int i = 0; i < RN_FAMILY_COUNT; i++)
+        rn_series_init(&families->series[i], &families_table[i].kind);
+    const int err = families_gather(families, decider);
+    if (err != RATION_OK) {
+        rn_families_free(families);
+        return err;
+    }
+    *out = families;
+    return RATION_OK;
+}
+
+void rn_families_free(rn_families *families)
+{
+    if (families == NULL)
+        return;
     for (int i = 0; i < RN_FAMILY_COUNT; i++)
         rn_series_fini(&families->series[i]);
+    rn_mem_free(rn_mem_default(), families);
 }

@@ -232,7 +232,8 @@ void rn_metrics_write(const rn_snapshot *s, const rn_families *families, rn_outp
     for (int i = 0; i < RN_FAMILY_COUNT; i++) {
         const rn_output *samples = &families->series[i].out;
 
-        head_write(out, rn_family_name((rn_family)i), "gauge", rn_family_help((rn_family)i));
+        if (rn_family_help((rn_family)i)[0] != '\0')
+            head_write(out, rn_family_name((rn_family)i), "gauge", rn_family_help((rn_family)i));
         rn_output_raw(out, (ration_text){samples->data, samples->size});
     }
 }

@@ -2,11 +2,11 @@
 /*
  * A metric with labels that come from outside.
  *
- * The largest few of a group are kept in order while its samples pass, so a group of any size takes no memory and one
+ * The few of a group that matter most are kept in order while its samples pass, so a group of any size takes no memory and one
  * comparison a sample, mostly. A name that is "*" itself counts among the rest: two series with the same labels would
  * make a scrape fail as a whole.
  *
- * Invariant: `top` is in falling order, and nothing in the rest is larger than its last, but for what had to go there.
+ * Invariant: `top` is in order, and nothing in the rest would go before its last, but for what had to go there.
  */
 #include "serve/series.h"
 
@@ -72,6 +72,10 @@ static void sample_write(rn_series *series, const rn_series_sample *sample, bool
         label_value(&series->out, is_rest && i >= kind->fixed ? (ration_text){"*", 1} : sample->labels[i]);
         raw(&series->out, "\"");
     }
+    if (kind->always != NULL) {
+        raw(&series->out, ",");
+        raw(&series->out, kind->always);
+    }
     raw(&series->out, "} ");
     rn_builder_init(&b, digits, sizeof digits);
     if (kind->micro) {
@@ -102,10 +106,18 @@ static void rest_add(rn_series *series, int64_t value)
         series->rest = value;
     } else if (series->kind->rest == RN_SERIES_LARGEST) {
         series->rest = rn_max(series->rest, value);
+    } else if (series->kind->rest == RN_SERIES_SMALLEST) {
+        series->rest = rn_min(series->rest, value);
     } else {
         series->rest = rn_add(series->rest, value);
     }
     series->rested = true;
+}
+
+/* Is `a` more worth showing than `b`? */
+static bool goes_before(const rn_series *series, int64_t a, int64_t b)
+{
+    return series->kind->smallest ? a < b : a > b;
 }
 
 /* Into its place; the last goes to the rest where there is no more room. */
@@ -115,7 +127,7 @@ static void top_add(rn_series *series, const rn_series_sample *sample)
 
     if (at == RN_SERIES_TOP) {
         at--;
-        if (sample->value <= series->top[at].value) {
+        if (!goes_before(series, sample->value, series->top[at].value)) {
             rest_add(series, sample->value);
             return;
         }
@@ -123,7 +135,7 @@ static void top_add(rn_series *series, const rn_series_sample *sample)
     } else {
         series->count++;
     }
-    for (; at > 0 && series->top[at - 1].value < sample->value; at--)
+    for (; at > 0 && goes_before(series, sample->value, series->top[at - 1].value); at--)
         series->top[at] = series->top[at - 1];
     series->top[at] = *sample;
 }

@@ -6,7 +6,7 @@
 
 /*
  * A metric with labels that come from outside: scope keys, tenants. Of each group (a limit of a provider) the largest
- * RN_SERIES_TOP values are written with their labels, all others together with "*" in the place of these, so the number
+ * RN_SERIES_TOP values (or the smallest, where these matter) are written with their labels, all others together with "*" in the place of these, so the number
  * of series is bounded by the config, whatever the traffic.
  */
 
@@ -14,8 +14,9 @@
 #define RN_SERIES_LABELS 4
 
 typedef enum rn_series_rest {
-    RN_SERIES_SUM = 0, /* what the rest comes to together */
-    RN_SERIES_LARGEST, /* or the largest of it, where a sum would mean nothing */
+    RN_SERIES_SUM = 0,  /* what the rest comes to together */
+    RN_SERIES_LARGEST,  /* or the largest of it, where a sum would mean nothing */
+    RN_SERIES_SMALLEST, /* or the smallest */
 } rn_series_rest;
 
 /* What a family of series is. Static. */
@@ -25,6 +26,8 @@ typedef struct rn_series_kind {
     size_t fixed;                         /* so many of them name the group */
     bool micro;                           /* values are millionths */
     rn_series_rest rest;
+    bool smallest;      /* the smallest values are the ones to show, not the largest */
+    const char *always; /* a label that is the same for all, such as `pace="15m"`; NULL: none */
 } rn_series_kind;
 
 typedef struct rn_series_sample {
@@ -34,7 +37,7 @@ typedef struct rn_series_sample {
 
 typedef struct rn_series {
     const rn_series_kind *kind;
-    rn_series_sample top[RN_SERIES_TOP]; /* of the present group, the largest first, of equals the first come */
+    rn_series_sample top[RN_SERIES_TOP]; /* of the present group, in order, of equals the first come first */
     size_t count;
     rn_series_sample group; /* whose labels name the present group */
     bool rested;            /* `rest` has something in it */

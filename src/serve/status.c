@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serve/lease_name.h"
+#include "serve/projections.h"
 #include "trace/writer.h"
 
 /* The rows of the lists, and those that had no more room. */
@@ -20,6 +21,7 @@ typedef struct status_rows {
     rn_status_room room;
     size_t tenants, tenants_omitted;
     rn_status_filter *only; /* NULL: all of them */
+    ration_time now;
 } status_rows;
 
 bool rn_status_fits(rn_status_room *room)
@@ -163,12 +165,15 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
 }
 
 /* Two providers may have limits of one name, and a shadow limit is there to be looked at. */
-static void counter_more(rn_output *out, const ration_counter_report *counter)
+static void counter_more(void *ctx, rn_output *out, const ration_counter_report *counter)
 {
+    const status_rows *rows = ctx;
+
     rn_output_str(out, "provider", counter->provider);
     rn_output_int(out, "waiting", (int64_t)counter->waiting);
     if (counter->enforce == RATION_ENFORCE_SHADOW)
         rn_output_int(out, "shadowed", (int64_t)counter->shadowed);
+    rn_quota_write(out, counter, rows->now, rows->only != NULL);
 }
 
 /* One list: `reporter` has the one callback that writes its rows. */
@@ -176,11 +181,15 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
                       ration_reporter reporter)
 {
     const rn_trace_names names = {.ctx = all, .serial = overrun_name};
-    status_rows rows = {.out = all->out, .only = only};
+    status_rows rows = {.out = all->out, .only = only, .now = all->now};
+    ration_totals totals;
 
+    all->decider->ops->totals(all->decider, &totals);
     reporter.ctx = &rows;
+    reporter.timelines = only != NULL || totals.counters <= RN_PROJECTED_MAX;
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
     rows.report.more = counter_more;
+    rows.report.ctx = &rows;
     rn_output_open(all->out, name, '[');
     const int err = all->decider->ops->report(all->decider, all->now, RATION_REPORT_LIMITS, &reporter);
     rn_output_close(all->out, ']');

@@ -312,7 +312,7 @@ static void report_counter(void *ctx, const ration_counter_report *counter)
         break;
     }
     if (report->more != NULL)
-        report->more(out, counter);
+        report->more(report->ctx, out, counter);
     rn_output_close(out, '}');
 }
 

@@ -38,10 +38,11 @@ void rn_trace_write_state_answer(rn_output *out, ration_time at);
 void rn_trace_write_event(rn_output *out, ration_text id, const ration_event *event, const rn_trace_names *names);
 
 /* Out: a report. Give `reporter` to the engine between begin and end. `more` (NULL: none) writes what a counter's row
- * has beyond its members in a trace. */
+ * has beyond its members in a trace; `ctx` is its own. */
 typedef struct rn_trace_report {
     rn_output *out;
-    void (*more)(rn_output *out, const ration_counter_report *counter);
+    void (*more)(void *ctx, rn_output *out, const ration_counter_report *counter);
+    void *ctx;
     ration_report_kind kind;
     const rn_trace_names *names;
     ration_reporter reporter;

@@ -397,6 +397,35 @@ static void a_bad_retry_after_counts_as_missing_and_is_counted(void **state)
     CHECK_ROW(NULL);
 }
 
+/* A day of 100 calls, by the config. */
+static void another_maximum_is_counted_once(void **state)
+{
+    static const ration_limit_rule day = {.name = "day",
+                                          .kind = RATION_KIND_QUOTA,
+                                          .max = 100 * RATION_UNIT,
+                                          .window = {.period = RATION_PERIOD_DAY, .zone = "UTC"},
+                                          .sync = {.limit_header = "X-Limit"}};
+    static const struct {
+        const char *why, *value;
+        uint64_t maxima;
+    } rows[] = {
+        {"as declared", "100", 0}, {"another one", "90", 1},  {"the same again", "90", 1},
+        {"none", NULL, 1},         {"what is none", "-1", 1}, {"as declared again", "100", 2},
+    };
+
+    (void)state;
+    begin_with(&day, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_ROW(rows[i].why);
+        CHECK_STR(world_ask(&w, 0, "a"), "granted");
+        CHECK_STR(world_observe(&w, 0, "a", 200, rows[i].value != NULL ? "X-Limit" : NULL, rows[i].value), "observed");
+        CHECK_STR(end_call(0, "a", RATION_OUTCOME_SUCCESS), "released");
+        CHECK_EQ(totals().maxima, rows[i].maxima);
+    }
+    end();
+    CHECK_ROW(NULL);
+}
+
 static void a_pause_above_an_hour_is_an_event(void **state)
 {
     (void)state;
@@ -434,6 +463,7 @@ int main(void)
         cmocka_unit_test(throttled_at_a_release_is_a_429_without_headers),
         cmocka_unit_test(only_a_429_that_nobody_foresaw_is_unexpected),
         cmocka_unit_test(a_bad_retry_after_counts_as_missing_and_is_counted),
+        cmocka_unit_test(another_maximum_is_counted_once),
         cmocka_unit_test(a_pause_above_an_hour_is_an_event),
     };
 

@@ -4,11 +4,22 @@
 
 #include "base/text.h"
 #include "serve/families.h"
+#include "serve/projections.h"
 
 #include "support/check.h"
 
-static const rn_series_kind sums = {"m", {"limit", "key"}, 1, false, RN_SERIES_SUM};
-static const rn_series_kind largest = {"m", {"limit", "key"}, 1, true, RN_SERIES_LARGEST};
+static const rn_series_kind sums = {.name = "m", .labels = {"limit", "key"}, .fixed = 1};
+static const rn_series_kind largest = {
+    .name = "m", .labels = {"limit", "key"}, .fixed = 1, .micro = true, .rest = RN_SERIES_LARGEST};
+
+static const rn_series_kind left = {
+    .name = "m", .labels = {"limit", "key"}, .fixed = 1, .micro = true, .smallest = true};
+static const rn_series_kind smallest = {.name = "m",
+                                        .labels = {"limit", "key"},
+                                        .fixed = 1,
+                                        .rest = RN_SERIES_SMALLEST,
+                                        .smallest = true,
+                                        .always = "pace=\"x\""};
 
 static void add(rn_series *series, const char *limit, const char *key, int64_t value, bool again)
 {
@@ -49,6 +60,14 @@ static void test_order(void **state)
     add(&series, "k", "a", 2, false);
     check_text_of(&series, "m{limit=\"l\",key=\"a\"} 1\nm{limit=\"k\",key=\"a\"} 2\n");
 
+    CHECK_ROW("the smallest first, and a label that all have");
+    rn_series_init(&series, &smallest);
+    add(&series, "l", "a", 2, false);
+    add(&series, "l", "b", 1, false);
+    add(&series, "l", "c", 2, false);
+    check_text_of(&series, "m{limit=\"l\",key=\"b\",pace=\"x\"} 1\nm{limit=\"l\",key=\"a\",pace=\"x\"} 2\n"
+                           "m{limit=\"l\",key=\"c\",pace=\"x\"} 2\n");
+
     CHECK_ROW("millionths");
     rn_series_init(&series, &largest);
     add(&series, "l", "a", 1500000, false);
@@ -83,6 +102,12 @@ static void test_rest(void **state)
         {"whichever comes first", &sums, RN_SERIES_TOP + 1, true, "m{limit=\"l\",key=\"*\"} 1\n", RN_SERIES_TOP + 1},
         {"the sum of ten", &sums, RN_SERIES_TOP + 10, false, "m{limit=\"l\",key=\"*\"} 55\n", RN_SERIES_TOP + 1},
         {"the largest of ten", &largest, RN_SERIES_TOP + 10, false, "m{limit=\"l\",key=\"*\"} 0.00001\n",
+         RN_SERIES_TOP + 1},
+        {"the sum of the ten largest: 21 to 30", &left, RN_SERIES_TOP + 10, false,
+         "m{limit=\"l\",key=\"*\"} 0.000255\n", RN_SERIES_TOP + 1},
+        {"the smallest of them", &smallest, RN_SERIES_TOP + 10, false, "m{limit=\"l\",key=\"*\",pace=\"x\"} 21\n",
+         RN_SERIES_TOP + 1},
+        {"the smallest, falling", &smallest, RN_SERIES_TOP + 10, true, "m{limit=\"l\",key=\"*\",pace=\"x\"} 21\n",
          RN_SERIES_TOP + 1},
         {"falling", &largest, RN_SERIES_TOP + 10, true, "m{limit=\"l\",key=\"*\"} 0.00001\n", RN_SERIES_TOP + 1},
     };
@@ -155,7 +180,17 @@ static void test_names(void **state)
 typedef struct reporter_decider {
     rn_decider base;
     uint32_t kinds;
+    uint64_t counters;
+    bool timelines;
 } reporter_decider;
+
+static void fake_totals(const rn_decider *d, ration_totals *out)
+{
+    *out = (ration_totals){.counters = ((const reporter_decider *)(const void *)d)->counters};
+}
+
+/* 100 s into a window of 1000: 60 of 100 are spent, 40 of them in the last 50 s. */
+static const int64_t spent[] = {20000000, 40000000};
 
 static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
 {
@@ -175,6 +210,25 @@ static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, 
         {.provider = "p", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 7000000},
         {.provider = "p", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 2000000},
         {.provider = "q", .limit = "slots", .kind = RATION_KIND_ADAPTIVE, .key = {"a", 1}, .current = 1000000},
+        {.provider = "q",
+         .limit = "daily",
+         .kind = RATION_KIND_QUOTA,
+         .key = {"a", 1},
+         .max = 120000000,
+         .usable = 100000000,
+         .used = 60000000,
+         .external = 5000000,
+         .remaining = 35000000,
+         .window_end = {1000000000},
+         .timeline = {.width_us = 50000000, .units = spent, .count = reporter->timelines ? 2 : 0}},
+        {.provider = "q",
+         .limit = "daily",
+         .kind = RATION_KIND_QUOTA,
+         .key = {"b", 1},
+         .max = 100000000,
+         .usable = 100000000,
+         .remaining = 100000000,
+         .window_end = {1000000000}},
     };
     const ration_breaker_report breakers[] = {
         {.provider = "p", .key = {"a", 1}, .state = RATION_BREAKER_CLOSED},
@@ -185,6 +239,7 @@ static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, 
     (void)now;
     CHECK_EQ(kind, RATION_REPORT_LIMITS);
     ((reporter_decider *)(void *)d)->kinds = reporter->kinds;
+    ((reporter_decider *)(void *)d)->timelines = reporter->timelines;
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
         reporter->counter(reporter->ctx, &counters[i]);
     for (size_t i = 0; i < sizeof breakers / sizeof breakers[0]; i++)
@@ -192,9 +247,13 @@ static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, 
     return RATION_OK;
 }
 
+static const rn_decider_ops ops = {.report = fake_report, .totals = fake_totals};
+static const ration_limit_rule limits[] = {{.name = "daily", .kind = RATION_KIND_QUOTA, .max = 100000000}};
+static const ration_provider_rule providers[] = {{.name = "q", .limits = limits, .limit_count = 1}};
+static const ration_rules rules = {.providers = providers, .provider_count = 1};
+
 static void test_families(void **state)
 {
-    static const rn_decider_ops ops = {.report = fake_report};
     static const struct {
         rn_family family;
         const char *want;
@@ -211,27 +270,67 @@ static void test_families(void **state)
         {RN_FAMILY_BREAKER_STATE, "ration_breaker_state{provider=\"p\",key=\"b\"} 2\n"
                                   "ration_breaker_state{provider=\"p\",key=\"c\"} 1\n"
                                   "ration_breaker_state{provider=\"p\",key=\"a\"} 0\n"},
+        {RN_FAMILY_BUDGET_USED, "ration_budget_used{provider=\"q\",limit=\"daily\",key=\"a\"} 60\n"
+                                "ration_budget_used{provider=\"q\",limit=\"daily\",key=\"b\"} 0\n"},
+        {RN_FAMILY_BUDGET_REMAINING, "ration_budget_remaining{provider=\"q\",limit=\"daily\",key=\"a\"} 35\n"
+                                     "ration_budget_remaining{provider=\"q\",limit=\"daily\",key=\"b\"} 100\n"},
+        {RN_FAMILY_BUDGET_EXTERNAL, "ration_budget_external_usage{provider=\"q\",limit=\"daily\",key=\"a\"} 5\n"
+                                    "ration_budget_external_usage{provider=\"q\",limit=\"daily\",key=\"b\"} 0\n"},
+        {RN_FAMILY_RATE_RECENT, "ration_budget_rate{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"15m\"} 0.6\n"},
+        {RN_FAMILY_RATE_AVERAGE, "ration_budget_rate{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"window\"} 0.6\n"
+                                 "ration_budget_rate{provider=\"q\",limit=\"daily\",key=\"b\",pace=\"window\"} 0\n"},
+        /* 60, and 900 s more at 0.6 a second */
+        {RN_FAMILY_PROJECTED_RECENT,
+         "ration_budget_projected{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"15m\"} 600\n"},
+        {RN_FAMILY_PROJECTED_AVERAGE,
+         "ration_budget_projected{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"window\"} 600\n"
+         "ration_budget_projected{provider=\"q\",limit=\"daily\",key=\"b\",pace=\"window\"} 0\n"},
+        /* 35 are left, and others take 0.05 a second too: 35 / 0.65 */
+        {RN_FAMILY_ETA_RECENT,
+         "ration_budget_exhaustion_eta_seconds{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"15m\"} 53.846153\n"},
+        {RN_FAMILY_ETA_AVERAGE,
+         "ration_budget_exhaustion_eta_seconds{provider=\"q\",limit=\"daily\",key=\"a\",pace=\"window\"} 53.846153\n"},
+        {RN_FAMILY_DISAGREEMENT, "ration_limit_disagreement{provider=\"q\",limit=\"daily\",key=\"a\"} 20\n"},
     };
-    reporter_decider decider = {{&ops}, 0};
-    rn_families families;
+    reporter_decider decider = {.base = {&ops}, .counters = RN_PROJECTED_MAX};
+    rn_families *families = NULL;
     (void)state;
 
-    CHECK_EQ(rn_families_gather(&families, &decider.base, ration_time_of(0)), RATION_OK);
-    CHECK_EQ(decider.kinds, (1u << RATION_KIND_SHARE) | (1u << RATION_KIND_ADAPTIVE));
+    CHECK_EQ(rn_families_new(&decider.base, &rules, ration_time_of(100000000), &families), RATION_OK);
+    CHECK_EQ(decider.kinds, (1u << RATION_KIND_SHARE) | (1u << RATION_KIND_ADAPTIVE) | (1u << RATION_KIND_QUOTA));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const rn_output *out = &families.series[rows[i].family].out;
+        const rn_output *out = &families->series[rows[i].family].out;
 
         CHECK_ROW(rn_family_name(rows[i].family));
         CHECK_TEXT(((ration_text){out->data, out->size}), rows[i].want);
     }
-    rn_families_fini(&families);
+    rn_families_free(families);
+}
+
+/* With very many counters nobody asks for timelines, and what needs them is not told. */
+static void test_many_counters(void **state)
+{
+    reporter_decider decider = {.base = {&ops}, .counters = RN_PROJECTED_MAX + 1};
+    rn_families *families = NULL;
+    (void)state;
+
+    CHECK_EQ(rn_families_new(&decider.base, &rules, ration_time_of(100000000), &families), RATION_OK);
+    CHECK(!decider.timelines);
+    CHECK_EQ(families->series[RN_FAMILY_RATE_RECENT].out.size, 0);
+    CHECK(families->series[RN_FAMILY_RATE_AVERAGE].out.size > 0);
+    rn_families_free(families);
+
+    decider.counters--;
+    CHECK_EQ(rn_families_new(&decider.base, &rules, ration_time_of(100000000), &families), RATION_OK);
+    CHECK(decider.timelines);
+    rn_families_free(families);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order), cmocka_unit_test(test_rest),     cmocka_unit_test(test_rest_of_equals),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_families),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_families), cmocka_unit_test(test_many_counters),
     };
 
     return cmocka_run_group_tests_name("series", tests, NULL, NULL);
