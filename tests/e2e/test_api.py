@@ -752,12 +752,25 @@ def test_the_example_for_curl_is_refused(governed):
     assert seen["all"] == 1
 
 
-def test_the_example_for_python(governed, listen):
+@pytest.fixture(scope="session")
+def go_example(tmp_path_factory):
+    """Compiled once; as a program of one file it belongs to no module."""
+    folder = tmp_path_factory.mktemp("go")
+    binary = folder / "api_client"
+    subprocess.run(["go", "build", "-o", binary, ROOT / "examples/api_client.go"], check=True, timeout=300,
+                   env={**os.environ, "GOFLAGS": "-buildvcs=false"})
+    return binary
+
+
+@pytest.mark.parametrize("language", ["python", "node", "go"])
+def test_the_example_for_standard_clients(governed, listen, language, request):
     gw, url, seen = governed(slots(3), listen=listen)
     control = gw.control_address if gw.control_port is None else f"http://{gw.control_address}"
-    done = example("api_client.py", "a", f"{url}/x", "40", control)
+    program = {"python": "api_client.py", "node": "api_client.mjs"}.get(language)
+    program = program or request.getfixturevalue("go_example")
+    done = example(program, "a", f"{url}/x", "40", control)
     assert done.returncode == 0 and done.stdout == "40 x 200\n", done
     assert seen["all"] == 40 and seen["most"] <= 3
     assert Api(gw).get("leases").json() == {"leases": []}
-    done = example("api_client.py", "nobody", f"{url}/x", "2", control)
-    assert done.stdout == "2 x unknown_account\n"
+    done = example(program, "nobody", f"{url}/x", "2", control)
+    assert done.stdout == "2 x unknown_account\n", done
