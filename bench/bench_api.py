@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The decision API next to a responder that only parses and answers, over TCP and over a Unix socket, in one run.
 
-The server has cpu0 to itself, the load cpu1. Rounds are interleaved (A B A B), so that what disturbs the machine disturbs
-both; the ratio is the median of the rounds' own ratios. A call is an acquire or a release: whoever acquires releases.
+The server has cpu0 to itself, the load cpu1. Rounds are interleaved (A B A B), so that what disturbs the machine
+disturbs both; the ratio is the median of the rounds' own ratios. A call is an acquire or a release: whoever acquires
+releases.
 
 usage: bench_api.py RATION LOAD BARE [--rounds N] [--seconds N] [--connections N] [--leases N]
 """
