@@ -29,6 +29,8 @@ int rn_cmd_schema(const rn_command *self, int argc, char **argv);
 int rn_cmd_simulate(const rn_command *self, int argc, char **argv);
 int rn_cmd_validate(const rn_command *self, int argc, char **argv);
 int rn_cmd_serve(const rn_command *self, int argc, char **argv);
+int rn_cmd_status(const rn_command *self, int argc, char **argv);
+int rn_cmd_top(const rn_command *self, int argc, char **argv);
 int rn_cmd_version(const rn_command *self, int argc, char **argv);
 
 /* The usage of one command on standard error, with what is wrong before it. Returns RN_EXIT_USAGE. */

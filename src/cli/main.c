@@ -59,6 +59,20 @@ static const rn_command commands[] = {
      "as a trace, for `ration replay`; a FILE of an earlier run is kept as FILE.old.\n"
      "SIGTERM lets calls end first; a second one does not.",
      rn_cmd_serve},
+    {"status", "[--control ADDR] [--watch] [--all] [--json]", "what a running gateway limits now, and by what",
+     "  --control ADDR  HOST:PORT or unix:PATH of its control port; 127.0.0.1:7601 without it\n"
+     "  --watch         again every second\n"
+     "  --all           every counter, not only the fullest twenty\n"
+     "  --json          the body of /v1/status as it is\n"
+     "\n"
+     "A token is taken from RATION_TOKEN. Exits 2 if nobody answers.",
+     rn_cmd_status},
+    {"top", "[--control ADDR]", "the status of a running gateway, live on a terminal",
+     "Keys: q ends, s sorts by the next column, / filters by a part of a limit's name or key, p pauses, arrows and "
+     "page "
+     "keys\n"
+     "move. A token is taken from RATION_TOKEN.",
+     rn_cmd_top},
     {"version", "", "print the version", NULL, rn_cmd_version},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
