@@ -102,6 +102,7 @@ const rn_provider *rn_config_provider(const ration_config *config, size_t index)
 const rn_account *rn_config_account(const ration_config *config, size_t index);
 /* In order of declaration; NULL past the end. */
 const rn_job *rn_config_job(const ration_config *config, size_t index);
+const ration_allocator *rn_config_allocator(const ration_config *config);
 /* NULL: no such account. O(1). */
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name);
 

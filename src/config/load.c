@@ -89,6 +89,11 @@ const ration_rules *ration_config_rules(const ration_config *config)
     return &config->model.rules;
 }
 
+const ration_allocator *rn_config_allocator(const ration_config *config)
+{
+    return config->mem;
+}
+
 const rn_settings *rn_config_settings(const ration_config *config)
 {
     return &config->model.settings;

@@ -12,17 +12,10 @@
 
 #include "config/config.h"
 #include "core/decider.h"
+#include "jobs/scope_name.h"
 #include "trace/output.h"
 
 typedef struct rn_jobs rn_jobs;
-
-/* One scope of the plan: a quota limit at a key. Texts live as long as the plan. */
-typedef struct rn_scope_name {
-    const char *provider;
-    const char *limit;
-    const char *account; /* whose jobs made it be looked at */
-    const char *key;     /* a variable that only children know stands as {name} */
-} rn_scope_name;
 
 /* A job's interval has changed: `before_us` is RATION_UNSET in the first plan. */
 typedef struct rn_job_change {
@@ -61,9 +54,15 @@ RATION_MUST_CHECK int rn_jobs_inventory(rn_jobs *jobs, ration_text name, int64_t
 RATION_MUST_CHECK int rn_jobs_plan(rn_jobs *jobs, ration_time now, rn_decider *decider, void *ctx,
                                    void (*changed)(void *ctx, const rn_job_change *change), ration_fault *fault);
 
-/* The last plan; NULL: there has been none. Its jobs are in the order of the config, its scopes as `rn_jobs_scope`. */
+/* Of jobs of another config, as after a reload: take over what has been learned and planned of those that are the same.
+ */
+void rn_jobs_adopt(rn_jobs *jobs, const rn_jobs *from);
+
+/* The last plan; NULL: there has been none. Its jobs are in the order of the config. */
 const ration_plan *rn_jobs_planned(const rn_jobs *jobs);
+/* What its scopes and rate limits are called; NULL past the end. */
 const rn_scope_name *rn_jobs_scope(const rn_jobs *jobs, size_t scope);
+const rn_scope_name *rn_jobs_rate(const rn_jobs *jobs, size_t rate);
 
 /*
  * When a runner that asks at `now` should begin the job's next run: the last run's begin, or a multiple of the interval
