@@ -2,7 +2,8 @@
 /*
  * The plan as JSON: chapter 9's names, milliseconds and instants.
  *
- * A member that means nothing is left out: `boundBy` of a job that runs as desired, `exhaustedAt` of a scope that lasts.
+ * A member that means nothing is left out: `boundBy` of a job that runs as desired, `exhaustedAt` of a scope that
+ * lasts.
  */
 #include "jobs/parts.h"
 
