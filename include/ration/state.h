@@ -31,6 +31,7 @@ typedef struct ration_part {
 /** A quota's window, or what of a rolling one still counts. Micro-units and microseconds. */
 typedef struct ration_quota_record {
     ration_time window_start, window_end; /* calendar */
+    int64_t rolling_us;                   /* the length of a rolling one; 0: calendar, or not told */
     int64_t offset_us;                    /* learned: how far the window's end is from the calendar's */
     int64_t used;
     int64_t carried;   /* of the window before, what may count in this one too */

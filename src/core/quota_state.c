@@ -129,6 +129,7 @@ bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, rat
         .parts = parts,
     };
     if (rolling) {
+        out->u.quota.rolling_us = limit->rule->window.rolling_us;
         out->u.quota.remaining_until = quota->rolling.learned_until;
         out->u.quota.exhausted_until = quota->rolling.exhausted_until;
         out->u.quota.part_count = rn_rolling_parts(counter, now, parts);

@@ -187,7 +187,7 @@ static bool adaptive_is_valid(const ration_adaptive_record *a, ration_time at)
            (!a->decreased || (rn_time_is_valid(a->decreased_at) && !rn_time_before(at, a->decreased_at)));
 }
 
-static bool record_is_valid(const ration_record *r, ration_time now)
+bool rn_record_is_valid(const ration_record *r, ration_time now)
 {
     const ration_text texts[] = {r->provider, r->limit, r->key};
 
@@ -299,7 +299,7 @@ int ration_engine_load(ration_engine *engine, ration_time now, const ration_stat
     const ration_call call = {.op = RATION_OP_LOAD, .at = rn_clock_clamp(engine, now), .state = state};
 
     for (size_t i = 0; i < state->count; i++) {
-        if (!record_is_valid(&state->records[i], call.at))
+        if (!rn_record_is_valid(&state->records[i], call.at))
             return RATION_ERR_INVALID;
     }
     rn_sink_call(engine, &call);

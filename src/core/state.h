@@ -25,6 +25,9 @@ int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_recor
 void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now);
 void rn_kept_give_circuit(rn_kept *kept, struct rn_circuit *circuit, ration_time now);
 
+/* Is it in its ranges, and of no time after `now`? What is not would be refused by a load. */
+bool rn_record_is_valid(const ration_record *record, ration_time now);
+
 /* The penalty of a scope, to and from a record. */
 void rn_penalty_save(const rn_penalty *penalty, ration_record *out);
 void rn_penalty_load(rn_penalty *penalty, const ration_record *record);

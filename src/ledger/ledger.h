@@ -65,8 +65,10 @@ const char *rn_ledger_aside(const rn_ledger *ledger);
 ration_text rn_ledger_salt(const rn_ledger *ledger);
 
 /*
- * All records that were kept, without those whose windows ended before `now`. Borrowed until the first put.
- * RATION_ERR_IO for a row that cannot be read, with `*error` naming it. Fast: 100 000 rows in less than a second.
+ * All records that were kept, without those that are of no use any more at `now`: a window that is over stays for the
+ * length of one more, because its use is reported and may be carried. Instants after `now`, from a clock that has been
+ * set back since, become `now`. Borrowed until the first put. RATION_ERR_NOMEM. Every row has been read and checked
+ * when the ledger was opened; 100 000 take less than a second.
  */
 RATION_MUST_CHECK int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_state *out, rn_ledger_error *error);
 
@@ -74,7 +76,8 @@ RATION_MUST_CHECK int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_
 RATION_MUST_CHECK int rn_ledger_load_runs(rn_ledger *ledger, const rn_ledger_run **out, size_t *count,
                                           rn_ledger_error *error);
 
-/* Into the batch; a copy. RATION_ERR_NOMEM: what was in the batch still is. */
+/* Into the batch; a copy. RATION_ERR_INVALID: a load would refuse it, or the ledger is read only; RATION_ERR_RANGE:
+ * names of more than 64 KiB; RATION_ERR_NOMEM. What was in the batch still is. */
 int rn_ledger_put(rn_ledger *ledger, const ration_record *record);
 int rn_ledger_put_run(rn_ledger *ledger, const rn_ledger_run *run);
 

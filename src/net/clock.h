@@ -40,4 +40,7 @@ void rn_clock_start(rn_clock *clock);
 /** Read the system's clocks and apply the rule. Cost: one vDSO call, a second one at most every 10 ms. */
 ration_time rn_clock_now(rn_clock *clock);
 
+/** Microseconds of a clock that never steps, to tell how long something took. On any thread. */
+int64_t rn_clock_ticks(void);
+
 #endif
