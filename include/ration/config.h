@@ -49,13 +49,15 @@ typedef struct ration_config_options {
     const char *instance; /* what `settings.instance` is without the key; NULL: the host name, "local" in a recording */
     const char *zone_dir; /* where time zones are; NULL: $TZDIR, else /usr/share/zoneinfo */
 
+    const char *provider_dir; /* where `use: NAME` looks; NULL: $RATION_PROVIDERS, else where they were installed */
+
     /* Looks up `${NAME}`; NULL result: not set. A NULL function: the environment of the process. */
     const char *(*variable)(void *ctx, const char *name);
     void *ctx;
 
     /*
      * The text is the `config` line of a recording, which may come from a stranger: `${...}` is plain text, `include:`
-     * is refused, a provider needs no `baseUrl`, and the members `op` and `startedAt` are skipped.
+     * and `use:` are refused, a provider needs no `baseUrl`, and the members `op` and `startedAt` are skipped.
      */
     bool recording;
     uint32_t first_line; /* number of the text's first line; 0: 1 */

@@ -7,13 +7,19 @@
  * success.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+
+#define PROVIDERS "/../share/ration/providers"
 
 static const rn_command commands[] = {
     {"demo", "[--json] [--seed N] [--record FILE] [--keep]",
@@ -145,6 +151,30 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/*
+ * Provider files belong to the binary that they came with: in ../share/ration/providers from where it stands, in a
+ * build folder of the source as where it is installed. A folder that the user names counts; without either the library
+ * looks where they were meant to be installed.
+ */
+static void providers_beside(void)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+    char *slash = NULL;
+
+    if (size <= 0 || (size_t)size >= sizeof path)
+        return;
+    path[size] = '\0';
+    slash = strrchr(path, '/');
+
+    const size_t room = slash != NULL ? sizeof path - (size_t)(slash - path) : 0;
+
+    if (room > sizeof PROVIDERS && snprintf(slash, room, "%s", PROVIDERS) > 0 && stat(path, &st) == 0 &&
+        S_ISDIR(st.st_mode))
+        (void)setenv("RATION_PROVIDERS", path, 0);
+}
+
 int main(int argc, char **argv)
 {
     /* A reader that went away shows as a write that failed, not as a silent death. */
@@ -161,5 +191,6 @@ int main(int argc, char **argv)
     const rn_command *command = command_find(name);
     if (command == NULL || (argc > 2 && is_help(argv[2])))
         return help(name);
+    providers_beside();
     return command->run(command, argc - 1, argv + 1);
 }

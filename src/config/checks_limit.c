@@ -66,6 +66,24 @@ static void check_window(rn_loader *loader, const rn_node *given, const ration_w
     rn_path_pop(loader, path);
 }
 
+/* `max: auto` without a start. A provider file may leave that to the user, who can write it only in their own. */
+static void initial_missing(rn_loader *loader, const rn_node *given)
+{
+    const rn_node *name = rn_node_get(given, "name");
+
+    if (given->used_by == NULL) {
+        rn_fault_below(loader, given, "max", "what holds until the first response says more",
+                       "`max: auto` needs 'initialMax'");
+        return;
+    }
+    rn_loader_fault(loader, given->used_by, "initialMax",
+                    rn_loader_format(loader,
+                                     "what holds until the first response says more: "
+                                     "`limits: [{ name: %.*s, initialMax: N }]` beside 'use'",
+                                     name != NULL ? (int)name->text.size : 0, name != NULL ? name->text.data : ""),
+                    "the provider file leaves this key to you");
+}
+
 static void check_max(rn_loader *loader, const rn_node *given, rn_limit_model *limit)
 {
     ration_limit_rule *rule = &limit->rule;
@@ -77,8 +95,7 @@ static void check_max(rn_loader *loader, const rn_node *given, rn_limit_model *l
     if (learns && rule->kind != RATION_KIND_QUOTA) {
         rn_fault_below(loader, given, "max", "give a number", "only a quota can learn its maximum");
     } else if (learns && !has_initial) {
-        rn_fault_below(loader, given, "max", "what holds until the first response says more",
-                       "`max: auto` needs 'initialMax'");
+        initial_missing(loader, given);
     }
     if (rule->max_auto && rule->sync.limit_header == NULL && !rule->sync.standard) {
         rn_fault_below(loader, given, "max", "the response field with the maximum",

@@ -56,12 +56,18 @@ static void range_schema(rn_out *out, const rn_key *key)
     key->type->show(out, key->max);
 }
 
+/* True if items of this list may be laid over other objects. */
+static bool is_laid(const rn_key *key)
+{
+    return key->overlay != NULL || (key->flags & RN_KEY_LAID) != 0;
+}
+
 static void item_schema(rn_out *out, const rn_key *key)
 {
     if (key->object != NULL) {
         rn_out_str(out, "\"$ref\":\"#/$defs/");
         rn_out_str(out, key->object->name);
-        rn_out_str(out, key->overlay != NULL ? "Override\"" : "\"");
+        rn_out_str(out, is_laid(key) ? "Override\"" : "\"");
     } else if (key->words != NULL) {
         words_schema(out, key);
     } else {
@@ -168,6 +174,26 @@ static void required_schema(rn_out *out, const rn_object *object)
     rn_out_str(out, "]");
 }
 
+/* What is asked of an object only if it is not laid over another: required keys, and whole items in its lists. */
+static void base_schema(rn_out *out, const rn_object *object)
+{
+    rn_out_str(out, "\"if\":{\"required\":[");
+    rn_out_json(out, object->base);
+    rn_out_str(out, "]},\"else\":{");
+    required_schema(out, object);
+    rn_out_str(out, ",\"properties\":{");
+    for (const rn_key *key = object->keys; key->name != NULL; key++) {
+        if ((key->flags & RN_KEY_LAID) == 0)
+            continue;
+        rn_out_comma(out);
+        rn_out_json(out, key->name);
+        rn_out_str(out, ":{\"items\":{\"$ref\":\"#/$defs/");
+        rn_out_str(out, key->object->name);
+        rn_out_str(out, "\"}}");
+    }
+    rn_out_str(out, "}}");
+}
+
 /* `partial`: as an account's override, which needs no more than its name. */
 static void object_schema(rn_out *out, const rn_object *object, bool partial)
 {
@@ -181,6 +207,8 @@ static void object_schema(rn_out *out, const rn_object *object, bool partial)
     rn_out_str(out, "},\"additionalProperties\":false,");
     if (partial) {
         rn_out_str(out, "\"required\":[\"name\"]");
+    } else if (object->base != NULL) {
+        base_schema(out, object);
     } else {
         required_schema(out, object);
     }
@@ -198,7 +226,7 @@ static bool is_overlaid(const object_list *list, const rn_object *object)
 {
     for (size_t i = 0; i < list->count; i++) {
         for (const rn_key *key = list->items[i]->keys; key->name != NULL; key++) {
-            if (key->overlay != NULL && key->object == object)
+            if (is_laid(key) && key->object == object)
                 return true;
         }
     }
@@ -299,6 +327,11 @@ static void cell_default(rn_out *out, const rn_object *object, const rn_key *key
 
     if (required || (key->required != 0 && key->required == key->kinds)) {
         rn_out_str(out, "**required**");
+        if (required && object->base != NULL) {
+            rn_out_str(out, ", or from `");
+            rn_out_str(out, object->base);
+            rn_out_str(out, "`");
+        }
         return;
     }
     if (key->fallback != NULL) {

@@ -245,10 +245,12 @@ static void instance_default(rn_loader *loader)
 
 static int root_read(rn_loader *loader, ration_config *config, const char *path)
 {
-    const int err = rn_include(loader, path, &loader->root);
+    int err = rn_include(loader, path, &loader->root);
 
+    if (err == RATION_OK)
+        err = rn_presets(loader, path != NULL, &loader->root);
     if (err != RATION_OK)
-        return err;
+        return err == RATION_ERR_CONFIG ? RATION_OK : err;
     rn_read_object(loader, &rn_schema_root, loader->root, loader->model);
     if (rn_node_get(loader->root, "providers") == NULL && !loader->options->recording)
         rn_loader_fault(loader, loader->root, NULL, NULL, "the key 'providers' is missing");

@@ -80,6 +80,11 @@ int rn_file_read(rn_arena *arena, const char *path, size_t max, ration_text *out
 
 /* Merge the files that `include:` names into `*root`. RATION_ERR_NOMEM; faults otherwise. */
 int rn_include(rn_loader *loader, const char *path, const rn_node **root);
+/*
+ * Lay what `use:` names below each provider that says so. RATION_ERR_CONFIG: a fault was added, and nothing else need
+ * be read; RATION_ERR_NOMEM. `from_file`: the config is a file, so that paths beside it have a meaning.
+ */
+int rn_presets(rn_loader *loader, bool from_file, const rn_node **root);
 /* Read and parse one file. `*out` is NULL when it has faults. */
 int rn_loader_source(rn_loader *loader, const char *name, ration_text text, uint32_t first_line, const rn_node **out);
 

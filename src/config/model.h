@@ -35,6 +35,7 @@ typedef struct rn_target_model {
 typedef struct rn_provider_model {
     ration_provider_rule rule; /* holds as in rn_endpoint_model */
     rn_provider net;
+    const char *use; /* its provider file; NULL: none */
     int64_t hold_floor_us;
     int64_t backoff_delay_us; /* `breaker.backoff_initial_us` is set from one of these */
     int64_t backoff_initial_us;

@@ -65,6 +65,8 @@ struct rn_node {
     rn_entry *last;
     size_t count;
     size_t weight; /* nodes in it with itself, aliases followed */
+    /* Of an item that came with a provider file: where the user may write more about it. NULL: no such item. */
+    const rn_node *used_by;
 };
 
 /* Builds a tree from the events of a parser. */

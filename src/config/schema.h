@@ -72,6 +72,7 @@ enum {
     RN_KEY_UNSET = 1 << 4,  /* without it the value is RATION_UNSET instead of zero */
     RN_KEY_LOCAL = 1 << 5,  /* decides nothing: recordings leave it out */
     RN_KEY_FILLED = 1 << 6, /* a list or table that may not be empty: to the engine that means "not given" */
+    RN_KEY_LAID = 1 << 7,   /* with the object's `base`, its items are laid over others and need only a name */
 };
 
 #define RN_KIND_BIT(kind) (1U << (kind))
@@ -103,6 +104,7 @@ struct rn_object {
     const rn_key *keys;    /* ends with a NULL name */
     size_t size;           /* as an item of a list */
     const char *shorthand; /* the key that a bare scalar stands for; NULL: none */
+    const char *base;      /* the key that names what it is laid over: with it no other key is required; NULL: none */
     const char *kind;      /* the key, a word and no list, that says which rows it has; NULL: it has all of them */
     /* What the single keys cannot know. `given` is the object's node. */
     void (*check)(rn_loader *loader, const rn_node *given, void *self);

@@ -212,6 +212,15 @@ static const rn_key provider_keys[] = {
      .flags = RN_KEY_REQUIRED,
      AT(rn_provider_model, rule.name),
      .doc = "What accounts call it."},
+    {.name = "use",
+     .type = &rn_type_text,
+     .flags = RN_KEY_LOCAL,
+     .otherwise = "all is written here",
+     AT(rn_provider_model, use),
+     .doc =
+         "A ready-made provider file that this one is laid over: `github` for one that comes with ration, `./my.yaml` "
+         "for one beside this file. `limits` are laid over by name, `endpoints` by path, `errors`, `outcome`, "
+         "`timeouts`, `tls` and `targets` key by key; any other key takes the place of the file's."},
     {.name = "baseUrl",
      .type = &rn_type_url,
      .flags = RN_KEY_NEEDED,
@@ -232,6 +241,7 @@ static const rn_key provider_keys[] = {
     {.name = "limits",
      .object = &rn_schema_limit,
      .shape = RN_SHAPE_LIST,
+     .flags = RN_KEY_LAID,
      ITEMS(rn_provider_model, limits, rule.limit_count),
      .doc = "The provider's limits. A request needs all that apply to it."},
     {.name = "errors", .object = &errors_object, .doc = "What its responses mean."},
@@ -258,7 +268,6 @@ static const rn_key provider_keys[] = {
     LATER("actual"),
     LATER("retries"),
     LATER("replayBody"),
-    LATER("use"),
     END,
 };
 const rn_object rn_schema_provider = {
@@ -266,4 +275,5 @@ const rn_object rn_schema_provider = {
     .doc = "An outside API: its base URL, endpoints, limits, and how it says \"too many\".",
     .keys = provider_keys,
     .size = sizeof(rn_provider_model),
+    .base = "use",
     .check = rn_check_provider};

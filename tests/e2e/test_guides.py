@@ -15,6 +15,10 @@ PROMISES = {
                     "200 organizations/2/devices\n200 oauth/token\n",
         "json.tool": '"acme/organizationId=2"',
     },
+    "providers": {
+        "echo fine": "fine",
+        "for base": "200 appOne\n200 appOne\n429 appOne\n200 appTwo\n",
+    },
     "gateway": {
         "Ration-Tenant: web": "200",
         "report $i": r"(?s)web after .*report . after",

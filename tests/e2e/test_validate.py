@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -183,6 +184,9 @@ GOOD = [
             healthCheck={**CHECK, "method": "HEAD", "expect": [200]}),
     breaker(idleProbe={"interval": "1m", "failures": 2}, healthCheck=CHECK),
     provider(outcome={"throttled": [429, 529], "failure": [500]}),
+    {"providers": [{"use": "github"}]},
+    {"providers": [{"use": "openai", "limits": [{"name": "requests", "initialMax": 9},
+                                                {"name": "tokens", "max": 900, "sync": {}}]}]},
     provider(hold="auto", holdFloor="100ms", endpoints=[{"path": "/a", "hold": "5s"}]),
 ]
 BAD = [
@@ -231,6 +235,11 @@ BAD = [
     provider(breaker={}),
     provider(outcome={"throttled": []}),
     provider(hold="sometimes"),
+    provider(limits=[{"name": "q"}]),
+    provider(use=5),
+    {"providers": [{"use": "github", "colour": "red"}]},
+    {"providers": [{"use": "github", "limits": [{"max": 5}]}]},
+    {"providers": [{"use": "github", "limits": [{"name": "hourly", "kind": "quotta"}]}]},
 ]
 
 
@@ -249,6 +258,23 @@ def test_schema_and_parser_refuse_the_same(schema, config, tmp_path):
     path.write_text(json.dumps(config))
     assert not schema.is_valid(config)
     assert ration("validate", path, **KEYS).returncode == 1
+
+
+def test_a_binary_finds_the_provider_files_that_came_with_it(tmp_path):
+    """Beside its own folder, wherever that is; a folder in the environment counts."""
+    (tmp_path / "c.yaml").write_text("providers: [{ use: mine }]\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "share/ration/providers").mkdir(parents=True)
+    (tmp_path / "share/ration/providers/mine.yaml").write_text("name: mine\nbaseUrl: http://h\n")
+    binary = tmp_path / "bin/ration"
+    shutil.copy(RATION, binary)
+    told = {}
+    for folder in [None, str(tmp_path / "bin")]:
+        environment = {key: value for key, value in os.environ.items() if key != "RATION_PROVIDERS"}
+        environment |= {"RATION_PROVIDERS": folder} if folder else {}
+        told[folder] = subprocess.run([binary, "validate", tmp_path / "c.yaml"], env=environment, timeout=30,
+                                      capture_output=True, text=True).returncode
+    assert list(told.values()) == [0, 1]
 
 
 def test_a_warning_is_no_fault(tmp_path):

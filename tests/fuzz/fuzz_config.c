@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                            .salt_size = 4,
                                            .instance = "here",
                                            .variable = variable,
+                                           .provider_dir = "share/ration/providers",
                                            .recording = size > 0 && (data[0] & 1) != 0};
     ration_config *config = NULL;
     ration_config_faults faults = {NULL, 0, NULL};

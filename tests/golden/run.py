@@ -4,8 +4,9 @@
 
 usage: run.py RATION FOLDER [NAME...]
 
-Each NAME.trace.jsonl goes through `ration replay`; NAME.expect.jsonl must come out, as JSON, line by line. What is
-not binding is left out of the comparison: the members in FREE, and the order of events within one instant.
+Each NAME.trace.jsonl goes through `ration replay`, with NAME.yaml as its config where there is one; NAME.expect.jsonl
+must come out, as JSON, line by line. What is not binding is left out of the comparison: the members in FREE, and the
+order of events within one instant.
 """
 
 import decimal
@@ -44,7 +45,10 @@ def show(line):
 def difference(ration, trace):
     """None if the trace comes out as expected, else what to tell."""
     expect = trace.with_name(trace.name.replace(".trace.", ".expect."))
-    run = subprocess.run([ration, "replay", str(trace)], capture_output=True, text=True, timeout=60, check=False)
+    config = trace.with_name(trace.name.replace(".trace.jsonl", ".yaml"))
+    given = ["--config", str(config)] if config.exists() else []
+    command = [ration, "replay", *given, str(trace)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if run.returncode != 0:
         return f"exit {run.returncode}: {run.stderr.strip()}"
     pairs = itertools.zip_longest(canonical(run.stdout), canonical(expect.read_text()))

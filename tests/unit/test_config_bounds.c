@@ -161,6 +161,12 @@ static const char whole[] =
 
 static const char faulty[] = "settings: { queue: { order: fiar } }\nproviders: [ { name: p, name: q, colour: red } ]\n";
 
+static const char used[] =
+    "providers: [ { use: stripe, limits: [ { name: global, max: 25 }, { name: n, kind: concurrency, max: 1 } ], "
+    "errors: { transient: { statuses: [500] } } } ]\n";
+
+static const char unused[] = "providers: [ { use: srtipe }, { use: ./here.yaml } ]\n";
+
 static const char *variable(void *ctx, const char *name)
 {
     (void)ctx;
@@ -172,7 +178,8 @@ static int load_without(failalloc *fail, uint64_t at, const char *text)
 {
     ration_config *config = NULL;
     ration_config_faults faults = {NULL, 0, NULL};
-    ration_config_options options = {.salt = "s", .salt_size = 1, .instance = "i", .variable = variable};
+    ration_config_options options = {
+        .salt = "s", .salt_size = 1, .instance = "i", .variable = variable, .provider_dir = "share/ration/providers"};
 
     failalloc_init(fail, at);
     options.allocator = &fail->allocator;
@@ -196,19 +203,21 @@ static int load_without(failalloc *fail, uint64_t at, const char *text)
 
 static void without_memory_nothing_is_lost(void **state)
 {
-    const char *const both[] = {whole, faulty};
-    const int want[] = {RATION_OK, RATION_ERR_CONFIG};
+    static const struct {
+        const char *text;
+        int want;
+    } loads[] = {{whole, RATION_OK}, {faulty, RATION_ERR_CONFIG}, {used, RATION_OK}, {unused, RATION_ERR_CONFIG}};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         failalloc fail = {.failed = true};
         int err = RATION_OK;
 
         for (uint64_t at = 0; fail.failed; at++) {
-            err = load_without(&fail, at, both[i]);
-            CHECK(err == want[i] || (fail.failed && err == RATION_ERR_NOMEM));
+            err = load_without(&fail, at, loads[i].text);
+            CHECK(err == loads[i].want || (fail.failed && err == RATION_ERR_NOMEM));
         }
-        CHECK_EQ(err, want[i]);
+        CHECK_EQ(err, loads[i].want);
     }
 }
 
