@@ -251,7 +251,8 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, bo
         examine_counter(engine, lease, place, stage, when, out);
         out->estimate = out->estimate || place->counter->watcher_count > itself;
     }
-    if (stage == RN_STAGE_DEADLINE)
+    /* Who waited for the ledger alone is not to blame for its deadline. */
+    if (stage == RN_STAGE_DEADLINE && out->reason != RATION_REASON_STORE_UNAVAILABLE)
         out->reason = RATION_REASON_DEADLINE;
 }
 

@@ -140,6 +140,7 @@ static int enums_check(compiler *c, const ration_limit_rule *rule)
         {"enforce", rule->enforce, RATION_ENFORCE_SHADOW},
         {"appliesTo.authRequests", rule->auth_requests, RATION_AUTH_EXCLUDE},
         {"whenExhausted", rule->when_exhausted, RATION_EXHAUSTED_WAIT},
+        {"durability", rule->durability, RATION_DURABILITY_STRICT},
         {"sync.resetFormat", rule->sync.reset_format, RATION_RESET_HTTP_DATE},
     };
 
@@ -188,6 +189,7 @@ static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rul
 
     if (prepared == RATION_OK && limit->kind->unprepare != NULL)
         SLIST_INSERT_HEAD(&book->prepared, limit, next);
+    book->strict = book->strict || (prepared == RATION_OK && rn_limit_is_strict(limit));
     return prepared == RATION_ERR_CONFIG ? fail_at(c, bad.path, bad.text) : prepared;
 }
 

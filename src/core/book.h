@@ -61,6 +61,7 @@ typedef struct rn_book {
     rn_account *accounts;
     size_t account_count;
     uint32_t limit_count; /* of providers and accounts */
+    bool strict;          /* some quota waits for marks */
     rn_named_zone *zones;
     size_t zone_count;
     rn_map providers_by_name;

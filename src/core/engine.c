@@ -53,7 +53,8 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     TAILQ_INIT(&engine->shrunk);
     TAILQ_INIT(&engine->growing);
     TAILQ_INIT(&engine->changed);
-    engine->keeps = options->keeps;
+    TAILQ_INIT(&engine->given);
+    engine->keeps = options->keeps || engine->world->book.strict;
     engine->timers_needed = engine->world->book.account_count;
     const int routed =
         rn_routes_init(&engine->world->routes, mem, &engine->world->book, &engine->timers, &engine->timers_needed);

@@ -25,12 +25,14 @@ struct ration_engine {
     size_t timers_needed;
     rn_leases leases;
     rn_events events;
-    rn_heap look;                   /* waiters that may have become able to go or to grow */
-    rn_heap doomed;                 /* waiters that must be refused */
-    struct rn_counter_list dirty;   /* counters that changed in this call */
-    struct rn_counter_list shrunk;  /* those of them where less may be there */
-    struct rn_counter_list growing; /* adaptive counters that demand may make grow */
-    struct rn_counter_list changed; /* since the last save */
+    rn_heap look;                           /* waiters that may have become able to go or to grow */
+    rn_heap doomed;                         /* waiters that must be refused */
+    struct rn_counter_list dirty;           /* counters that changed in this call */
+    struct rn_counter_list shrunk;          /* those of them where less may be there */
+    struct rn_counter_list growing;         /* adaptive counters that demand may make grow */
+    struct rn_counter_list changed;         /* since the last save */
+    struct rn_counter_list given;           /* strict quotas, since the last save that was kept */
+    size_t needy[RATION_NEED_SAVE_NOW + 1]; /* strict quotas, by what they need */
     bool keeps;
     ration_lease *blocking; /* of the last decision */
     size_t blocking_count, blocking_capacity;
@@ -137,6 +139,15 @@ int rn_circuit_health(ration_engine *engine, ration_text account, bool ok);
 
 /* The counter has changed so that it should be kept. */
 void rn_keep(ration_engine *engine, rn_counter *counter);
+
+/* ---- strict.c: marks ---- */
+
+/* A counter may need more, or less, of whoever saves than before. Nothing but for a strict quota. */
+void rn_strict_changed(ration_engine *engine, rn_counter *counter);
+/* A request was refused for want of a mark at the counter: the next one will do for it. */
+void rn_strict_refused(ration_engine *engine, rn_counter *counter, int64_t charge);
+/* A strict quota's record has been given out. */
+void rn_strict_given(ration_engine *engine, rn_counter *counter);
 
 /* ---- report.c ---- */
 

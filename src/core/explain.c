@@ -262,7 +262,9 @@ size_t ration_decision_explain(const ration_decision *decision, char *buffer, si
     if (decision == NULL || decision->result != RATION_REFUSED || explain_fairness(&b, decision))
         return b.used;
 
-    const char *start = what(decision->reason);
+    const bool unmarked = decision->reason == RATION_REASON_STORE_UNAVAILABLE && decision->limit != NULL;
+    const char *start =
+        unmarked ? "Requests wait until the ledger has written the next mark of " : what(decision->reason);
 
     if (start == NULL) {
         rn_builder_str(&b, plain(decision->reason));

@@ -55,7 +55,8 @@ static bool was_predicted(const ration_engine *engine, const rn_lease *lease)
         ask.may_wait = false;
 
         place->counter->limit->kind->check(place->counter, engine->now, &ask, &verdict);
-        if (rn_place_binds(place) && verdict.fit != RN_FIT_NOW)
+        /* That a mark is not written yet says nothing of the provider. */
+        if (rn_place_binds(place) && verdict.fit != RN_FIT_NOW && verdict.reason != RATION_REASON_STORE_UNAVAILABLE)
             return true;
     }
     return false;

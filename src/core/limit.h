@@ -172,6 +172,7 @@ struct rn_limit {
     uint32_t uid;               /* of all limits of the engine */
     struct rn_counter_list counters;
     int64_t counter_count;
+    int64_t timeline_bytes; /* quota: that the timelines of its counters take */
 };
 
 /* The state of one limit at one scope key. */
@@ -212,8 +213,11 @@ struct rn_counter {
     TAILQ_ENTRY(rn_counter) in_shrunk;
     TAILQ_ENTRY(rn_counter) in_growing;
     TAILQ_ENTRY(rn_counter) in_changed;
-    bool changed; /* since the last save */
-    bool growing; /* demand may make it grow: to be asked before anybody is looked at */
+    TAILQ_ENTRY(rn_counter) in_given;
+    bool changed;     /* since the last save */
+    bool given;       /* a strict quota, since the last save that was kept */
+    ration_need need; /* of a strict quota, as it has been counted */
+    bool growing;     /* demand may make it grow: to be asked before anybody is looked at */
     bool dirty;
     bool shrunk;                    /* less may be there than when its waiters were last looked at */
     int64_t watch_charge_max;       /* bound over watchers: the largest charge */
@@ -252,10 +256,12 @@ struct rn_kind {
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
 
-    /* What outlives the process; NULL: nothing. `parts` has room for `spec.quota.parts`. False: not worth keeping. */
+    /* What outlives the process; NULL: nothing. `parts` has room for `rn_quota_parts_max`. False: not worth keeping. */
     bool (*save)(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out);
     /* Right after `init`; the record is in its ranges, and of an instant that is not after `now`. */
     void (*load)(rn_counter *counter, ration_time now, const ration_record *record);
+    /* Instead of that, where the process before did not stop in order and there is no record; NULL: nothing. */
+    void (*lose)(rn_counter *counter, ration_time now);
 
     /* The rest is NULL for kinds without lanes. */
     uint32_t (*lane_of)(const rn_limit *limit, ration_text tenant, ration_text class_name);
@@ -272,6 +278,12 @@ extern const rn_kind rn_kind_concurrency; /* slots.c */
 extern const rn_kind rn_kind_quota;       /* quota.c */
 extern const rn_kind rn_kind_share;       /* share.c */
 extern const rn_kind rn_kind_adaptive;    /* adaptive.c */
+
+/* A quota whose grants wait for a durable mark. */
+static inline bool rn_limit_is_strict(const rn_limit *limit)
+{
+    return limit->rule->kind == RATION_KIND_QUOTA && limit->spec.quota.strict;
+}
 
 /* The row of a kind; NULL for a kind that does not exist. */
 const rn_kind *rn_kind_of(ration_kind kind);

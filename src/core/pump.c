@@ -345,6 +345,7 @@ static void unwatch(ration_engine *engine, rn_place *place)
         rn_alarm_disarm(&engine->timers, &counter->wake);
         counter->watch_charge_max = 0;
         counter->watch_deadline_min.us = RATION_NEVER_US;
+        rn_strict_changed(engine, counter);
     }
 }
 
@@ -644,6 +645,7 @@ static void wake_arm(ration_engine *engine, rn_counter *counter)
     if (at.us <= engine->now.us)
         at = rn_time_add(engine->now, 1);
     rn_alarm_arm(&engine->timers, &counter->wake, at);
+    rn_strict_changed(engine, counter);
 }
 
 /* ---- growing ---- */

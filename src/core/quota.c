@@ -21,6 +21,9 @@
 
 #define ARRIVAL_US (2 * INT64_C(1000000))
 #define ROLLING_MIN_US INT64_C(1000000)
+#define MINUTE_US (60 * INT64_C(1000000))
+#define HOUR_US (60 * MINUTE_US)
+#define DAY_US (24 * HOUR_US)
 
 static int window_prepare(rn_limit *limit, ration_fault *fault)
 {
@@ -75,6 +78,10 @@ static int quota_prepare(rn_limit *limit, ration_fault *fault)
         return rn_rule_fault(fault, "arrival_us", "the arrival must not be negative");
 
     limit->spec.quota.arrival_us = limit->enforcer ? 0 : arrival_us;
+    limit->spec.quota.tick_us = rn_quota_length(rule) <= DAY_US ? MINUTE_US : HOUR_US;
+    /* Nobody waits for a limit that only watches, and a provider needs no marks to know what it has counted. */
+    limit->spec.quota.strict =
+        rule->durability == RATION_DURABILITY_STRICT && rule->enforce == RATION_ENFORCE_ON && !limit->enforcer;
     return rule->window.period == RATION_PERIOD_NONE ? rolling_prepare(limit, fault) : window_prepare(limit, fault);
 }
 
@@ -93,17 +100,20 @@ static int quota_init(rn_counter *counter, ration_time now)
     quota->max = counter->limit->rule->max;
     quota->learned_max = counter->limit->rule->max_auto;
     counter->u.quota = quota;
+    quota->known = counter->started_at;
     rn_flight_init(counter);
     if (rn_quota_is_rolling(counter)) {
         rn_rolling_init(counter, now);
     } else {
         rn_window_init(counter, now);
     }
+    rn_quota_mark_begin(counter);
     return RATION_OK;
 }
 
 static void quota_fini(rn_counter *counter)
 {
+    rn_timeline_fini(&counter->u.quota->timeline, counter->mem, &counter->limit->timeline_bytes);
     rn_mem_free(counter->mem, counter->u.quota);
 }
 
@@ -213,6 +223,26 @@ static void quota_refuse(const rn_counter *counter, ration_time now, const rn_as
     out->fit = waits ? RN_FIT_SHORT : RN_FIT_REFUSED;
 }
 
+/* Why those who keep a place come first: for want of the quota, or of its mark alone. */
+static ration_reason reason_of_those_ahead(const rn_counter *counter, const rn_quota_state *state, const rn_ask *ask)
+{
+    rn_ask all = *ask;
+
+    all.charge = rn_add(ask->charge, ask->ahead);
+    return rn_quota_fits(state, &all) && !rn_quota_mark_covers(counter, all.charge) ? RATION_REASON_STORE_UNAVAILABLE
+                                                                                    : RATION_REASON_QUOTA_EXHAUSTED;
+}
+
+/* The quota would do, but it is past its mark then: there is more as soon as the ledger has written another. */
+static void mark_binds(const rn_counter *counter, rn_verdict *out)
+{
+    out->fit = RN_FIT_SHORT;
+    out->reason = RATION_REASON_STORE_UNAVAILABLE;
+    out->at.us = RATION_NEVER_US;
+    out->available = rn_max(counter->u.quota->mark.left, 0);
+    out->capacity = RATION_UNSET;
+}
+
 static void quota_check(rn_counter *counter, ration_time now, const rn_ask *ask, rn_verdict *out)
 {
     rn_quota_advance(counter, now);
@@ -228,8 +258,10 @@ static void quota_check(rn_counter *counter, ration_time now, const rn_ask *ask,
     };
 
     if (rn_quota_fits(&state, ask)) {
-        if (ask->ahead > 0) {
-            verdict.reason = RATION_REASON_QUOTA_EXHAUSTED;
+        if (!ask->enforcer && !rn_quota_mark_covers(counter, ask->charge)) {
+            mark_binds(counter, &verdict);
+        } else if (ask->ahead > 0) {
+            verdict.reason = reason_of_those_ahead(counter, &state, ask);
             verdict.at.us = RATION_NEVER_US;
         }
     } else if (ask->charge > capacity) {
@@ -249,7 +281,10 @@ static void quota_charge(rn_counter *counter, ration_time granted_at, int64_t am
 {
     rn_quota *const quota = counter->u.quota;
 
+    const int64_t before = quota->used;
+
     quota->used = rn_max(rn_add(quota->used, amount), 0);
+    rn_quota_mark_charge(counter, rn_sub(quota->used, before));
     if (amount > 0) {
         quota->spent += (uint64_t)amount;
         quota->left = rn_sub(quota->left, amount);
@@ -260,6 +295,7 @@ static void quota_charge(rn_counter *counter, ration_time granted_at, int64_t am
         rn_rolling_charge(counter, granted_at, amount);
     } else {
         rn_window_charge(counter, granted_at, amount);
+        rn_quota_ticks(counter, granted_at, amount);
     }
 }
 
@@ -340,7 +376,12 @@ static ration_time quota_next_change(rn_counter *counter, ration_time now, const
     rn_verdict verdict;
 
     quota_check(counter, now, ask, &verdict);
-    return verdict.fit != RN_FIT_NOW ? verdict.at : ration_time_of(RATION_NEVER_US);
+    if (verdict.fit == RN_FIT_NOW)
+        return ration_time_of(RATION_NEVER_US);
+    /* Nobody knows when the ledger writes; but a window that begins has a block of its own. */
+    if (verdict.reason == RATION_REASON_STORE_UNAVAILABLE && !rn_quota_is_rolling(counter))
+        return counter->u.quota->window.end;
+    return verdict.at;
 }
 
 static void quota_describe(rn_counter *counter, ration_time now, ration_counter_report *out)
@@ -358,6 +399,8 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     out->remaining = state.exhausted ? 0 : rn_max(state.remaining, 0);
     out->has_window = !rn_quota_is_rolling(counter);
     out->rolling_us = counter->limit->rule->window.rolling_us;
+    out->strict = rn_limit_is_strict(counter->limit);
+    out->mark = out->strict ? rn_add(out->used, quota->mark.left) : 0;
     if (out->has_window) {
         out->window_start = quota->window.start;
         out->window_end = quota->window.end;
@@ -373,7 +416,11 @@ static bool quota_is_fresh(rn_counter *counter, ration_time now)
     const bool untaught = !quota->exhausted && !quota->left_known && !quota->observed && !quota->dipped &&
                           quota->max == counter->limit->rule->max;
 
-    return unused && untaught && (rn_quota_is_rolling(counter) || rn_window_is_fresh(counter));
+    /* What is left to a mark that goes further than a fresh one's may be forgotten: it is safe, and rare. */
+    const bool unmarked =
+        !rn_limit_is_strict(counter->limit) || (!quota->mark.given && quota->mark.left >= rn_quota_mark_block(counter));
+
+    return unused && untaught && unmarked && (rn_quota_is_rolling(counter) || rn_window_is_fresh(counter));
 }
 
 const rn_kind rn_kind_quota = {
@@ -392,4 +439,5 @@ const rn_kind rn_kind_quota = {
     .is_fresh = quota_is_fresh,
     .save = rn_quota_save,
     .load = rn_quota_load,
+    .lose = rn_quota_lose,
 };

@@ -6,14 +6,15 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include <ration/types.h>
+#include <ration/state.h>
 
+#include "core/timeline.h"
 #include "core/window.h"
 
 /*
  * A quota of a window: chapter 3, "quota" and "Header sync". The members are the business of quota.c and its
  * neighbours: quota_window.c (calendar windows), quota_rolling.c (rolling ones), quota_flight.c (leases whose response
- * is not known).
+ * is not known), quota_mark.c (marks of strict ones), quota_timeline.c (consumption by time).
  */
 
 struct rn_hold;
@@ -25,6 +26,8 @@ typedef struct rn_quota_spec {
     int64_t width_us;     /* rolling: of a bucket */
     int64_t counts_us;    /* rolling: how long a bucket counts after its end */
     uint32_t parts;       /* rolling: buckets that can count at once; calendar: of the history, 0 if none is kept */
+    int64_t tick_us;      /* of a bucket of the timeline */
+    bool strict;          /* its grants wait for a durable mark */
 } rn_quota_spec;
 
 /* Leases that ended without a response, the oldest first; when there are more, the oldest two become one. */
@@ -63,6 +66,14 @@ typedef struct rn_quota_rolling {
     ration_time learned_until;
 } rn_quota_rolling;
 
+/* How far a strict quota may go before something has been made durable. Negative: it is past that. */
+typedef struct rn_quota_mark {
+    int64_t left;   /* to the mark that is durable, whatever of what was given out is */
+    int64_t next;   /* to the mark that was given out last, if one was since the last that was kept */
+    int64_t wanted; /* the largest charge that found too little left since the last was given out */
+    bool given;
+} rn_quota_mark;
+
 typedef struct rn_quota {
     int64_t max; /* declared or learned */
     bool learned_max;
@@ -82,6 +93,10 @@ typedef struct rn_quota {
     uint64_t used_order;   /* of the lease of the last observation used */
     ration_time dipped_at; /* the grant of the last lease that went into the reserve */
     rn_quota_flight flight;
+    rn_quota_mark mark;
+    rn_timeline timeline;
+    ration_time known;    /* of the timeline: nothing is known of what was before */
+    ration_time previous; /* calendar: where the window before this one began */
     union {
         rn_quota_window window;
         rn_quota_rolling rolling;
@@ -101,5 +116,23 @@ typedef struct rn_quota_hold {
     uint64_t spent;          /* of the quota, right after its grant */
     uint64_t returned;
 } rn_quota_hold;
+
+struct rn_counter;
+
+/* ---- what the engine asks of a quota beside the table of kinds ---- */
+
+/* So large a charge has found too little left to the mark: the next mark will do for it. */
+void rn_quota_want(struct rn_counter *counter, int64_t charge);
+/* What a strict quota needs of whoever saves. `waiting`: the charge of the first that waits for the mark; 0: nobody. */
+ration_need rn_quota_need(const struct rn_counter *counter, int64_t waiting);
+/* The mark that was given out last is durable. */
+void rn_quota_kept(struct rn_counter *counter, ration_time now);
+
+/* Room for the parts of a record, the timeline's included. */
+size_t rn_quota_parts_max(const struct rn_counter *counter);
+/* Buckets of the timeline up to `now`. */
+size_t rn_quota_timeline_count(struct rn_counter *counter, ration_time now);
+/* The timeline; `units` has room for all of its buckets, and is borrowed by `*out`. */
+void rn_quota_timeline(struct rn_counter *counter, ration_time now, int64_t *units, ration_timeline *out);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct rn_quota_budget {
 } rn_quota_budget;
 
 /*
- * Of a maximum that is not the rule's, for a response may have taught another one. `learned`: it may be learned anew, so
+ * Of a maximum that is not the rule's, for a response may have taught another. `learned`: it may be learned anew, so
  * U - R is at least one unit. `share` den 0: all of it. `reserve`: see `rn_quota_reserve`.
  */
 rn_quota_budget rn_quota_budget_of(const ration_limit_rule *rule, int64_t max, bool learned, ration_ratio share,

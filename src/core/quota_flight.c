@@ -81,12 +81,17 @@ void rn_flight_settle(rn_counter *counter, const rn_hold *hold, int64_t added)
 
 void rn_flight_end(rn_counter *counter, rn_hold *hold)
 {
-    rn_quota_flight *const flight = &counter->u.quota->flight;
-    const rn_quota_ended ended = {hold->granted_at, hold->charge};
-
     if (!hold->quota.flying)
         return;
-    flight_remove(flight, hold);
+    flight_remove(&counter->u.quota->flight, hold);
+    rn_flight_lose(counter, hold->granted_at, hold->charge);
+}
+
+void rn_flight_lose(rn_counter *counter, ration_time granted_at, int64_t charge)
+{
+    rn_quota_flight *const flight = &counter->u.quota->flight;
+    const rn_quota_ended ended = {granted_at, charge};
+
     if (flight->ended_count == RN_QUOTA_ENDED) {
         flight->ended[1].charge = rn_add(flight->ended[1].charge, flight->ended[0].charge);
         ended_remove_first(flight);

@@ -34,6 +34,8 @@ void rn_flight_add(rn_counter *counter, rn_hold *hold);
 void rn_flight_answer(rn_counter *counter, rn_hold *hold);
 void rn_flight_settle(rn_counter *counter, const rn_hold *hold, int64_t added);
 void rn_flight_end(rn_counter *counter, rn_hold *hold); /* without a response: it stays until `arrival` has passed */
+/* The same of a charge whose lease nobody knows. */
+void rn_flight_lose(rn_counter *counter, ration_time granted_at, int64_t charge);
 /* Charges granted less than `arrival` before `boundary` by leases that are not answered and older than `order`. */
 int64_t rn_flight_over(const rn_counter *counter, ration_time boundary, uint64_t order);
 /* Whether a window's end at `end` may find some of them. */
@@ -49,7 +51,10 @@ typedef enum rn_reset {
 
 void rn_window_init(rn_counter *counter, ration_time now);
 void rn_window_advance(rn_counter *counter, ration_time now);
+/* In the history; the timeline is another's. */
 void rn_window_charge(rn_counter *counter, ration_time granted_at, int64_t amount);
+/* The window's begin has been set: where did the one before it begin, as long as the calendar has it? */
+void rn_window_look_back(rn_counter *counter);
 bool rn_window_is_fresh(const rn_counter *counter);
 rn_reset rn_window_classify(const rn_counter *counter, ration_time now, ration_time reset);
 /* Act on a reset that is PAST or COMING, told to `hold`: move the end, or begin a window. */
@@ -61,6 +66,15 @@ void rn_rolling_prepare(rn_quota_spec *spec, bool enforcer);
 void rn_rolling_advance(rn_counter *counter, ration_time now);
 void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amount);
 bool rn_rolling_owns(const rn_counter *counter, ration_time granted_at);
+/* The buckets that count and are not empty, in order; begin with a zeroed one. False: there are no more. */
+typedef struct rn_rolling_bucket {
+    ration_time begin;
+    int64_t units;
+    bool any;
+    int64_t number;
+} rn_rolling_bucket;
+
+bool rn_rolling_next(const rn_counter *counter, rn_rolling_bucket *bucket);
 /* The first instant at which `ask` fits by time alone. */
 ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn_ask *ask);
 
@@ -68,9 +82,31 @@ ration_time rn_rolling_when(const rn_counter *counter, ration_time now, const rn
 size_t rn_rolling_parts(const rn_counter *counter, ration_time now, ration_part *parts);
 size_t rn_window_parts(const rn_counter *counter, ration_time now, ration_part *parts);
 
+/* quota_mark.c; a relaxed quota has none: all is covered, and nothing happens */
+/* A window has begun: what is used and carried is known, nothing of it durable. */
+void rn_quota_mark_begin(rn_counter *counter);
+/* May so much be granted before anything is made durable? */
+bool rn_quota_mark_covers(const rn_counter *counter, int64_t charge);
+/* `used` has grown by so much, or shrunk. */
+void rn_quota_mark_charge(rn_counter *counter, int64_t amount);
+/* What `used` is to count as after an unclean stop, for a record that is given out now. */
+int64_t rn_quota_mark_give(rn_counter *counter);
+/* How much of a record's mark is not in its `used`. */
+int64_t rn_quota_mark_ahead(const ration_quota_record *record);
+/* What a window may have granted before there is a record of it. */
+int64_t rn_quota_mark_block(const rn_counter *counter);
+
+/* quota_timeline.c */
+void rn_quota_ticks(rn_counter *counter, ration_time at, int64_t amount);
+/* What is older than the window before this one is forgotten. */
+void rn_quota_ticks_forget(rn_counter *counter, ration_time now);
+size_t rn_quota_ticks_save(const rn_counter *counter, ration_time now, ration_part *out);
+void rn_quota_ticks_load(rn_counter *counter, const ration_quota_record *record);
+
 /* quota_state.c */
 bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out);
 void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *record);
+void rn_quota_lose(rn_counter *counter, ration_time now);
 
 /* quota_sync.c */
 void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);

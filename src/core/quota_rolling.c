@@ -68,6 +68,18 @@ void rn_rolling_init(rn_counter *counter, ration_time now)
     counter->u.quota->rolling.oldest = first_at(counter, now);
 }
 
+/* What leaves the count stays in the timeline. */
+static void bucket_leave(rn_counter *counter, int64_t number)
+{
+    rn_quota *const quota = counter->u.quota;
+    int64_t *const bucket = bucket_at(counter, number);
+
+    if (*bucket > 0)
+        rn_quota_ticks(counter, ration_time_of(number * counter->limit->spec.quota.width_us), *bucket);
+    quota->used = rn_sub(quota->used, *bucket);
+    *bucket = 0;
+}
+
 void rn_rolling_advance(rn_counter *counter, ration_time now)
 {
     rn_quota *const quota = counter->u.quota;
@@ -75,10 +87,10 @@ void rn_rolling_advance(rn_counter *counter, ration_time now)
     const int64_t first = first_at(counter, now);
     const int64_t last = rn_min(first - 1, rolling->newest);
 
-    for (int64_t number = rolling->oldest; number <= last; number++) {
-        quota->used = rn_sub(quota->used, *bucket_at(counter, number));
-        *bucket_at(counter, number) = 0;
-    }
+    for (int64_t number = rolling->oldest; number <= last; number++)
+        bucket_leave(counter, number);
+    if (rolling->oldest <= last)
+        rn_quota_ticks_forget(counter, now);
     rolling->oldest = rn_max(rolling->oldest, first);
     rolling->newest = rn_max(rolling->newest, bucket_of(counter, now));
     quota->exhausted = quota->exhausted && rn_time_before(now, rolling->exhausted_until);
@@ -99,6 +111,21 @@ void rn_rolling_charge(rn_counter *counter, ration_time granted_at, int64_t amou
     int64_t *const bucket = bucket_at(counter, bucket_of(counter, granted_at));
 
     *bucket = rn_add(*bucket, amount);
+}
+
+bool rn_rolling_next(const rn_counter *counter, rn_rolling_bucket *bucket)
+{
+    const rn_quota_rolling *const rolling = &counter->u.quota->rolling;
+
+    bucket->number = bucket->any ? bucket->number + 1 : rolling->oldest;
+    bucket->any = true;
+    while (bucket->number <= rolling->newest && *bucket_at(counter, bucket->number) == 0)
+        bucket->number++;
+    if (bucket->number > rolling->newest)
+        return false;
+    bucket->begin.us = bucket->number * counter->limit->spec.quota.width_us;
+    bucket->units = *bucket_at(counter, bucket->number);
+    return true;
 }
 
 size_t rn_rolling_parts(const rn_counter *counter, ration_time now, ration_part *parts)

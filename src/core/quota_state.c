@@ -8,6 +8,8 @@
  * Who held leases then is gone. What they had in flight is one charge that ended without a response at the record's
  * time. What the provider had said is what remains of it; leases granted from now on are judged by it as ever.
  *
+ * A strict quota that was not stopped in order may have granted up to its mark, at the latest when the engine began.
+ *
  * If the calendar has changed in between, nothing is known of the new window but what may have been spent in it: all
  * that the old one had, if that is not over.
  */
@@ -16,17 +18,6 @@
 #include <string.h>
 
 #include "base/units.h"
-
-static void flight_load(rn_quota *quota, const ration_record *record)
-{
-    const int64_t charge = record->u.quota.in_flight;
-
-    if (charge == 0)
-        return;
-    quota->flight.ended[0] = (rn_quota_ended){record->at, charge};
-    quota->flight.ended_count = 1;
-    quota->flight.charge = charge;
-}
 
 /* Is it a window of this calendar? */
 static bool is_window(const rn_counter *counter, const ration_quota_record *kept)
@@ -41,7 +32,8 @@ static bool is_window(const rn_counter *counter, const ration_quota_record *kept
     return end.us == computed_end.us;
 }
 
-static void window_load(rn_counter *counter, ration_time now, const ration_record *record)
+/* True: what the record has used counts in the window that is set now. */
+static bool window_load(rn_counter *counter, ration_time now, const ration_record *record)
 {
     const ration_quota_record *const kept = &record->u.quota;
     rn_quota *const quota = counter->u.quota;
@@ -49,7 +41,7 @@ static void window_load(rn_counter *counter, ration_time now, const ration_recor
 
     if (!is_window(counter, kept)) {
         quota->used = rn_time_before(now, kept->window_end) ? kept->used : 0;
-        return;
+        return rn_time_before(now, kept->window_end);
     }
     window->start = kept->window_start;
     window->end = kept->window_end;
@@ -64,6 +56,8 @@ static void window_load(rn_counter *counter, ration_time now, const ration_recor
     quota->carried = kept->carried;
     for (size_t i = 0; i < kept->part_count; i++)
         rn_window_charge(counter, kept->parts[i].last, kept->parts[i].units);
+    rn_window_look_back(counter);
+    return true;
 }
 
 static void rolling_load(rn_counter *counter, const ration_record *record)
@@ -82,10 +76,68 @@ static void rolling_load(rn_counter *counter, const ration_record *record)
     }
 }
 
+/* So much had been granted when the engine began, to whom nobody knows, and nothing more is covered. */
+static void assume(rn_counter *counter, int64_t amount)
+{
+    rn_quota *const quota = counter->u.quota;
+
+    quota->used = rn_add(quota->used, amount);
+    if (rn_quota_is_rolling(counter)) {
+        rn_rolling_charge(counter, counter->started_at, amount);
+    } else {
+        rn_window_charge(counter, counter->started_at, amount);
+        rn_quota_ticks(counter, counter->started_at, amount);
+    }
+    rn_flight_lose(counter, counter->started_at, amount);
+    quota->mark.left = 0;
+}
+
+/* The same of a window that no record is of, where it had begun before the engine did. */
+static void assume_of_window(rn_counter *counter, int64_t amount)
+{
+    if (rn_quota_is_rolling(counter) || rn_time_before(counter->u.quota->window.start, counter->started_at))
+        assume(counter, amount);
+}
+
+/*
+ * What may have been granted after the record: as much as lies between its count and its mark, in its window or, where
+ * that was over when the engine began, on its way into the next.
+ */
+static void mark_assume(rn_counter *counter, const ration_quota_record *kept, bool current)
+{
+    const rn_quota *const quota = counter->u.quota;
+    const int64_t ahead = rn_quota_mark_ahead(kept);
+    const int64_t block = rn_quota_mark_block(counter);
+    const bool rolling = rn_quota_is_rolling(counter);
+    const bool over = !rolling && !rn_time_before(counter->started_at, quota->window.end);
+
+    if (current)
+        rn_quota_advance(counter, counter->started_at);
+    if (!rolling && current && !over) {
+        assume(counter, rn_max(ahead, rn_sub(block, quota->used)));
+    } else {
+        assume_of_window(counter, rn_max(ahead, block));
+    }
+}
+
+void rn_quota_lose(rn_counter *counter, ration_time now)
+{
+    if (!rn_limit_is_strict(counter->limit))
+        return;
+    if (rn_quota_is_rolling(counter)) {
+        rn_rolling_init(counter, counter->started_at);
+    } else {
+        rn_window_init(counter, counter->started_at);
+    }
+    assume_of_window(counter, rn_quota_mark_block(counter));
+    rn_quota_advance(counter, now);
+}
+
 void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *record)
 {
     const ration_quota_record *const kept = &record->u.quota;
     rn_quota *const quota = counter->u.quota;
+    bool current = true;
 
     if (kept->max != RATION_UNSET) {
         quota->max = kept->max;
@@ -98,13 +150,27 @@ void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *re
     quota->exhausted = kept->exhausted;
     quota->dipped = kept->dipped;
     quota->dipped_at = kept->dipped_at;
-    flight_load(quota, record);
+    if (kept->in_flight > 0)
+        rn_flight_lose(counter, record->at, kept->in_flight);
     if (rn_quota_is_rolling(counter)) {
         rolling_load(counter, record);
     } else {
-        window_load(counter, now, record);
+        current = window_load(counter, now, record);
+    }
+    rn_quota_ticks_load(counter, kept);
+    if (rn_limit_is_strict(counter->limit) && counter->unclean) {
+        mark_assume(counter, kept, current);
+    } else if (current) {
+        quota->mark.left = rn_quota_mark_ahead(kept);
     }
     rn_quota_advance(counter, now);
+}
+
+/* Behind the parts that are there already. */
+static void timeline_save(const rn_counter *counter, ration_time now, ration_part *parts, ration_quota_record *out)
+{
+    out->timeline = parts + out->part_count;
+    out->timeline_count = rn_quota_ticks_save(counter, now, parts + out->part_count);
 }
 
 bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out)
@@ -123,6 +189,7 @@ bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, rat
         .remaining = quota->left_known ? rn_max(-RATION_UNITS_MAX, rn_min(quota->left, RATION_UNITS_MAX)) : 0,
         .max = quota->learned_max && quota->max != limit->rule->max ? quota->max : RATION_UNSET,
         .external = quota->external,
+        .mark = rn_quota_mark_give(counter),
         .exhausted = quota->exhausted,
         .dipped = quota->dipped,
         .dipped_at = quota->dipped_at,
@@ -133,6 +200,7 @@ bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, rat
         out->u.quota.remaining_until = quota->rolling.learned_until;
         out->u.quota.exhausted_until = quota->rolling.exhausted_until;
         out->u.quota.part_count = rn_rolling_parts(counter, now, parts);
+        timeline_save(counter, now, parts, &out->u.quota);
         return true;
     }
     out->u.quota.window_start = quota->window.start;
@@ -143,5 +211,6 @@ bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, rat
     out->u.quota.remaining_until = quota->window.left_until;
     out->u.quota.exhausted_until = quota->window.exhausted_until;
     out->u.quota.part_count = rn_window_parts(counter, now, parts);
+    timeline_save(counter, now, parts, &out->u.quota);
     return true;
 }

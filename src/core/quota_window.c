@@ -68,6 +68,17 @@ static void history_begin(rn_counter *counter, ration_time now, ration_time star
     }
 }
 
+void rn_window_look_back(rn_counter *counter)
+{
+    rn_quota *const quota = counter->u.quota;
+    const ration_time start = rn_time_add(quota->window.start, rn_sub(0, quota->window.offset_us));
+    ration_time before;
+    ration_time end;
+
+    rn_calendar_window(&counter->limit->spec.quota.calendar, rn_time_add(start, -1), &before, &end);
+    quota->previous = rn_time_add(quota->window.start, rn_sub(before.us, end.us));
+}
+
 static void window_begin(rn_counter *counter, ration_time now, const beginning *b)
 {
     rn_quota *const quota = counter->u.quota;
@@ -82,6 +93,9 @@ static void window_begin(rn_counter *counter, ration_time now, const beginning *
     quota->window.offset_us = b->offset_us;
     quota->window.end = rn_time_add(b->computed_end, b->offset_us);
     history_begin(counter, now, b->start);
+    rn_window_look_back(counter);
+    rn_quota_ticks_forget(counter, now);
+    rn_quota_mark_begin(counter);
 }
 
 void rn_window_init(rn_counter *counter, ration_time now)
@@ -91,6 +105,7 @@ void rn_window_init(rn_counter *counter, ration_time now)
     rn_calendar_window(&counter->limit->spec.quota.calendar, now, &window->start, &window->computed_end);
     window->end = window->computed_end;
     window->part_us = rn_max(rn_div_ceil(rn_sub(window->end.us, window->start.us), RN_QUOTA_PARTS), 1);
+    rn_window_look_back(counter);
 }
 
 /* The window that `now` is in, if the calendar's are shifted by so much. */

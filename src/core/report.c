@@ -76,6 +76,16 @@ static bool row_less(const void *a, const void *b)
     return order != 0 ? order < 0 : x->counter->limit->uid < y->counter->limit->uid;
 }
 
+/* What a quota has spent by time. `*units` is the caller's to free. */
+static int report_timeline(const ration_engine *engine, rn_counter *counter, int64_t **units, ration_timeline *out)
+{
+    *units = rn_mem_zalloc(&engine->mem, rn_quota_timeline_count(counter, engine->now), sizeof **units);
+    if (*units == NULL)
+        return RATION_ERR_NOMEM;
+    rn_quota_timeline(counter, engine->now, *units, out);
+    return RATION_OK;
+}
+
 static int report_counter(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
 {
     ration_counter_report report = {
@@ -96,8 +106,15 @@ static int report_counter(const ration_engine *engine, rn_counter *counter, cons
         rn_adaptive_classes(counter, classes);
         report.classes = classes;
     }
-    reporter->counter(reporter->ctx, &report);
-    return RATION_OK;
+
+    const bool timed = report.kind == RATION_KIND_QUOTA && reporter->timelines;
+    int64_t *units = NULL;
+    const int err = timed ? report_timeline(engine, counter, &units, &report.timeline) : RATION_OK;
+
+    if (err == RATION_OK)
+        reporter->counter(reporter->ctx, &report);
+    rn_mem_free(&engine->mem, units);
+    return err;
 }
 
 static void report_penalty(const ration_engine *engine, const rn_penalty *penalty, ration_text key, const char *limit,

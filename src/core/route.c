@@ -300,7 +300,7 @@ static bool counter_is_idle(rn_counter *counter, ration_time now)
     const rn_route_link *link;
 
     if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || counter->watcher_count > 0 ||
-        rn_penalty_runs(&counter->penalty, now) || counter->dirty || counter->changed)
+        rn_penalty_runs(&counter->penalty, now) || counter->dirty || counter->changed || counter->given)
         return false;
     TAILQ_FOREACH (link, &counter->routes, next) {
         if (link->route->refs > 0)

@@ -78,7 +78,8 @@ static kept_entry *entry_make(rn_kept *kept, rn_map *map, ration_text name)
 
 int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_record *record)
 {
-    const size_t count = record->type == RATION_RECORD_QUOTA ? record->u.quota.part_count : 0;
+    const ration_quota_record *quota = record->type == RATION_RECORD_QUOTA ? &record->u.quota : NULL;
+    const size_t count = quota == NULL ? 0 : quota->part_count + quota->timeline_count;
     kept_entry *entry = entry_make(kept, map, name);
 
     if (entry == NULL)
@@ -97,9 +98,13 @@ int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_recor
     entry->parts = parts;
     entry->state = *record;
     entry->has_state = true;
+    if (quota != NULL && quota->part_count > 0)
+        memcpy(parts, quota->parts, quota->part_count * sizeof *parts);
+    if (quota != NULL && quota->timeline_count > 0)
+        memcpy(parts + quota->part_count, quota->timeline, quota->timeline_count * sizeof *parts);
     if (count > 0) {
-        memcpy(parts, record->u.quota.parts, count * sizeof *parts);
         entry->state.u.quota.parts = parts;
+        entry->state.u.quota.timeline = parts + quota->part_count;
     }
     return RATION_OK;
 }
@@ -129,14 +134,17 @@ static bool is_of_kind(ration_record_type type, ration_kind kind)
 void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
 {
     kept_entry *entry = (kept_entry *)(void *)rn_map_find(&kept->counters, counter->name, counter->name_size);
+    const rn_kind *kind = counter->limit->kind;
 
-    if (entry == NULL)
-        return;
-    if (entry->has_penalty)
+    if (entry != NULL && entry->has_penalty)
         rn_penalty_load(&counter->penalty, &entry->penalty);
-    if (entry->has_state && is_of_kind(entry->state.type, counter->limit->rule->kind))
-        counter->limit->kind->load(counter, now, &entry->state);
-    entry_free(kept, &kept->counters, entry);
+    if (entry != NULL && entry->has_state && is_of_kind(entry->state.type, counter->limit->rule->kind)) {
+        kind->load(counter, now, &entry->state);
+    } else if (counter->unclean && kind->lose != NULL) {
+        kind->lose(counter, now);
+    }
+    if (entry != NULL)
+        entry_free(kept, &kept->counters, entry);
 }
 
 void rn_kept_give_circuit(rn_kept *kept, rn_circuit *circuit, ration_time now)
@@ -162,6 +170,18 @@ static bool is_end(ration_time t)
     return rn_time_is_valid(t) || !rn_time_known(t);
 }
 
+static bool parts_are_valid(const ration_part *parts, size_t count, ration_time at)
+{
+    if (parts == NULL && count > 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!rn_time_is_valid(parts[i].last) || rn_time_before(at, parts[i].last) || parts[i].units < 0 ||
+            !is_units(parts[i].units) || (i > 0 && !rn_time_before(parts[i - 1].last, parts[i].last)))
+            return false;
+    }
+    return true;
+}
+
 static bool quota_is_valid(const ration_quota_record *q, ration_time at)
 {
     if (q->used < 0 || !is_units(q->used) || q->carried < 0 || !is_units(q->carried) || q->in_flight < 0 ||
@@ -169,14 +189,10 @@ static bool quota_is_valid(const ration_quota_record *q, ration_time at)
         (q->max != RATION_UNSET && (q->max < 1 || !is_units(q->max))) || !is_units(q->external) || q->external < 0 ||
         !is_end(q->remaining_until) || !is_end(q->exhausted_until) || !is_end(q->dipped_at) || !is_end(q->moved_at) ||
         !rn_time_is_valid(q->window_start) || !rn_time_is_valid(q->window_end) ||
-        !rn_time_is_valid(ration_time_of(q->offset_us)) || (q->parts == NULL && q->part_count > 0))
+        !rn_time_is_valid(ration_time_of(q->offset_us)) ||
+        (q->mark != RATION_UNSET && (q->mark < 0 || !is_units(q->mark))))
         return false;
-    for (size_t i = 0; i < q->part_count; i++) {
-        if (!rn_time_is_valid(q->parts[i].last) || rn_time_before(at, q->parts[i].last) || q->parts[i].units < 0 ||
-            !is_units(q->parts[i].units) || (i > 0 && !rn_time_before(q->parts[i - 1].last, q->parts[i].last)))
-            return false;
-    }
-    return true;
+    return parts_are_valid(q->parts, q->part_count, at) && parts_are_valid(q->timeline, q->timeline_count, at);
 }
 
 static bool adaptive_is_valid(const ration_adaptive_record *a, ration_time at)
@@ -319,37 +335,50 @@ int ration_engine_load(ration_engine *engine, ration_time now, const ration_stat
 
 void rn_keep(ration_engine *engine, rn_counter *counter)
 {
-    if (!engine->keeps || counter->changed)
-        return;
-    counter->changed = true;
-    TAILQ_INSERT_TAIL(&engine->changed, counter, in_changed);
+    if (engine->keeps && !counter->changed) {
+        counter->changed = true;
+        TAILQ_INSERT_TAIL(&engine->changed, counter, in_changed);
+    }
+    rn_strict_changed(engine, counter);
 }
 
 typedef struct saving {
     ration_engine *engine;
     ration_part *parts;
-    size_t room;
     void *ctx;
     void (*record)(void *ctx, const ration_record *record);
 } saving;
 
-static int parts_reserve(saving *s, const rn_limit *limit)
+static rn_counter *counter_of(rn_map_node *node)
 {
-    const size_t needed = limit->rule->kind == RATION_KIND_QUOTA ? limit->spec.quota.parts : 0;
-
-    if (needed <= s->room)
-        return RATION_OK;
-
-    ration_part *grown = rn_mem_resize(&s->engine->mem, s->parts, needed, sizeof *grown);
-
-    if (grown == NULL)
-        return RATION_ERR_NOMEM;
-    s->parts = grown;
-    s->room = needed;
-    return RATION_OK;
+    return node == NULL ? NULL : (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
 }
 
-static int save_counter(saving *s, rn_counter *counter)
+static size_t parts_most(size_t most, const rn_counter *counter)
+{
+    const size_t needed = counter->limit->rule->kind == RATION_KIND_QUOTA ? rn_quota_parts_max(counter) : 0;
+
+    return needed > most ? needed : most;
+}
+
+/* Room for the parts of each, before the first is given out: a mark that is given out binds. */
+static int parts_reserve(saving *s, bool all)
+{
+    ration_engine *engine = s->engine;
+    const rn_counter *counter;
+    size_t most = 0;
+
+    if (all) {
+        for (rn_map_node *node = rn_map_first(&engine->world->routes.counters); node != NULL; node = rn_map_next(node))
+            most = parts_most(most, counter_of(node));
+    }
+    TAILQ_FOREACH (counter, &engine->changed, in_changed)
+        most = parts_most(most, counter);
+    s->parts = rn_mem_zalloc(&engine->mem, most + 1, sizeof *s->parts);
+    return s->parts == NULL ? RATION_ERR_NOMEM : RATION_OK;
+}
+
+static void save_counter(const saving *s, rn_counter *counter)
 {
     const rn_kind *kind = counter->limit->kind;
     ration_record record = {
@@ -359,15 +388,14 @@ static int save_counter(saving *s, rn_counter *counter)
         .at = s->engine->now,
     };
 
-    if (parts_reserve(s, counter->limit) != RATION_OK)
-        return RATION_ERR_NOMEM;
     if (kind->save != NULL && kind->save(counter, s->engine->now, s->parts, &record))
         s->record(s->ctx, &record);
     if (counter->penalty.any) {
         rn_penalty_save(&counter->penalty, &record);
         s->record(s->ctx, &record);
     }
-    return RATION_OK;
+    if (rn_limit_is_strict(counter->limit))
+        rn_strict_given(s->engine, counter);
 }
 
 static void save_account(const saving *s, const rn_account *account)
@@ -394,26 +422,43 @@ static void save_circuit(const saving *s, const rn_circuit *circuit)
     s->record(s->ctx, &record);
 }
 
-static int save_counters(saving *s, bool all)
+static void save_counters(const saving *s, bool all)
 {
     ration_engine *engine = s->engine;
+    struct rn_counter_list changed = TAILQ_HEAD_INITIALIZER(changed);
     rn_counter *counter;
-    int err = RATION_OK;
 
-    if (all) {
-        for (rn_map_node *node = rn_map_first(&engine->world->routes.counters); node != NULL && err == RATION_OK;
-             node = rn_map_next(node))
-            err = save_counter(s, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
-    }
-    while (err == RATION_OK && (counter = TAILQ_FIRST(&engine->changed)) != NULL) {
+    /* One that needs another save right after this one is among those that have changed again. */
+    TAILQ_CONCAT(&changed, &engine->changed, in_changed);
+    while ((counter = TAILQ_FIRST(&changed)) != NULL) {
+        TAILQ_REMOVE(&changed, counter, in_changed);
+        counter->changed = false;
         if (!all)
-            err = save_counter(s, counter);
-        if (err == RATION_OK) {
-            TAILQ_REMOVE(&engine->changed, counter, in_changed);
-            counter->changed = false;
-        }
+            save_counter(s, counter);
     }
-    return err;
+    for (rn_map_node *node = all ? rn_map_first(&engine->world->routes.counters) : NULL; node != NULL;
+         node = rn_map_next(node))
+        save_counter(s, counter_of(node));
+}
+
+static void save_all(const saving *s, bool all)
+{
+    ration_engine *engine = s->engine;
+    rn_circuit *circuit;
+
+    save_counters(s, all);
+    for (size_t i = 0; i < engine->world->book.account_count; i++) {
+        rn_account *account = &engine->world->book.accounts[i];
+
+        if (all || account->changed)
+            save_account(s, account);
+        account->changed = false;
+    }
+    TAILQ_FOREACH (circuit, &engine->world->routes.circuits.all, next) {
+        if (all || circuit->changed)
+            save_circuit(s, circuit);
+        circuit->changed = false;
+    }
 }
 
 int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *ctx,
@@ -422,26 +467,19 @@ int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *c
     if (engine == NULL || record == NULL || !rn_time_is_valid(now) || !engine->keeps)
         return RATION_ERR_INVALID;
 
+    const ration_call call = {.op = RATION_OP_SAVE, .at = rn_clock_clamp(engine, now), .all = all};
     saving s = {.engine = engine, .ctx = ctx, .record = record};
-    rn_circuit *circuit;
 
-    rn_catch_up(engine, rn_clock_clamp(engine, now));
+    if (engine->world->book.strict)
+        rn_sink_call(engine, &call);
+    rn_catch_up(engine, call.at);
 
-    const int err = save_counters(&s, all);
+    const int err = parts_reserve(&s, all);
 
-    for (size_t i = 0; i < engine->world->book.account_count && err == RATION_OK; i++) {
-        rn_account *account = &engine->world->book.accounts[i];
-
-        if (all || account->changed)
-            save_account(&s, account);
-        account->changed = false;
-    }
-    TAILQ_FOREACH (circuit, &engine->world->routes.circuits.all, next) {
-        if (err == RATION_OK && (all || circuit->changed)) {
-            save_circuit(&s, circuit);
-            circuit->changed = false;
-        }
-    }
+    if (err == RATION_OK)
+        save_all(&s, all);
     rn_mem_free(&engine->mem, s.parts);
+    if (engine->world->book.strict)
+        rn_sink_answer(engine, &call, err, NULL);
     return err;
 }

@@ -266,6 +266,8 @@ static int decide(ration_engine *engine, rn_lease *lease, ration_decision *out)
     if (out->result == RATION_REFUSED) {
         if (lease->route->has_lanes)
             note_refusal(engine, lease, &finding, out);
+        if (out->reason == RATION_REASON_STORE_UNAVAILABLE)
+            rn_strict_refused(engine, finding.counter, finding.place->charge);
         return RATION_OK;
     }
     out->lease = rn_lease_handle(lease);

@@ -43,7 +43,8 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_RENEW] = "renew",     [RN_TRACE_CANCEL] = "cancel",     [RN_TRACE_ADVANCE] = "advance",
     [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",       [RN_TRACE_LIMITS] = "limits",
     [RN_TRACE_LEASES] = "leases",   [RN_TRACE_FAIRNESS] = "fairness", [RN_TRACE_ALLOCATION] = "allocation",
-    [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",
+    [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",       [RN_TRACE_SAVE] = "save",
+    [RN_TRACE_KEPT] = "kept",
 };
 
 /* Operations of the specification that this version cannot carry out. */
@@ -63,9 +64,10 @@ enum {
     NAMED = ASKS | OBSERVE | RELEASE | RENEW | CANCEL,
     HEALTH = 1 << RN_TRACE_HEALTH,
     STATE = 1 << RN_TRACE_STATE,
+    SAVE = 1 << RN_TRACE_SAVE,
     REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
               1 << RN_TRACE_ALLOCATION,
-    TIMED = NAMED | REPORTS | HEALTH | STATE | 1 << RN_TRACE_ADVANCE,
+    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | 1 << RN_TRACE_ADVANCE,
 };
 
 const char *rn_trace_op_name(rn_trace_op op)
@@ -490,6 +492,7 @@ static const member members[] = {
     {"ok", HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
     {"unclean", STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
     {"records", STATE, STATE, take_records, INTO(state), IN_LINES},
+    {"all", SAVE, 0, take_flag, INTO(all), IN_LINES},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 

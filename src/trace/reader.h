@@ -39,6 +39,8 @@ typedef enum rn_trace_op {
     RN_TRACE_ALLOCATION,
     RN_TRACE_HEALTH,
     RN_TRACE_STATE,
+    RN_TRACE_SAVE,
+    RN_TRACE_KEPT,
     RN_TRACE_OP_COUNT,
 } rn_trace_op;
 
@@ -57,6 +59,7 @@ typedef struct rn_trace_line {
     ration_text account; /* health */
     bool ok;             /* health */
     ration_state state;  /* state */
+    bool all;            /* save */
     bool has_started_at; /* config */
     ration_time started_at;
 } rn_trace_line;

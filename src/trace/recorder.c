@@ -234,6 +234,12 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_HEALTH:
         rn_trace_write_health(out, call->at, call->account, call->ok);
         break;
+    case RATION_OP_SAVE:
+        rn_trace_write_save(out, call->at, call->all);
+        break;
+    case RATION_OP_KEPT:
+        rn_trace_write_op(out, call->at, "kept", none);
+        break;
     case RATION_OP_ADVANCE:
     case RATION_OP_REPORT:
         rn_trace_write_op(out, call->at, "advance", none);
@@ -288,6 +294,12 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
                           err == RATION_OK ? words[call->op].done : "unknown");
 }
 
+/* Does the operation have no line of its own among those that come out? */
+static bool is_silent(ration_op op)
+{
+    return op == RATION_OP_ADVANCE || op == RATION_OP_REPORT || op == RATION_OP_SAVE || op == RATION_OP_KEPT;
+}
+
 /* Is the operation answered by a decision? */
 static bool decision_of(ration_op op)
 {
@@ -299,7 +311,7 @@ static void sink_answer(void *ctx, const ration_call *call, int err, const ratio
     rn_recorder *const recorder = ctx;
     rn_output *const out = &recorder->out;
 
-    if (recorder->stopped || call->op == RATION_OP_ADVANCE || call->op == RATION_OP_REPORT)
+    if (recorder->stopped || (err == RATION_OK && is_silent(call->op)))
         return;
     if (err != RATION_OK && (err != RATION_ERR_UNKNOWN || decision_of(call->op))) {
         call_take_back(recorder, call->at);

@@ -332,6 +332,20 @@ static int replay_state(rn_replay *replay, const rn_trace_line *line)
     return err;
 }
 
+static void forget(void *ctx, const ration_record *record)
+{
+    (void)ctx;
+    (void)record;
+}
+
+static int replay_save(rn_replay *replay, const rn_trace_line *line)
+{
+    const int err = ration_engine_save(replay->engine, line->at, line->all, NULL, forget);
+
+    /* With rules in which nothing is strict the engine keeps nothing, and no decision would rest on it. */
+    return err == RATION_ERR_INVALID ? RATION_OK : err;
+}
+
 static int replay_call(rn_replay *replay, const rn_trace_line *line)
 {
     switch (line->op) {
@@ -354,6 +368,10 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
         return replay_health(replay, line);
     case RN_TRACE_STATE:
         return replay_state(replay, line);
+    case RN_TRACE_SAVE:
+        return replay_save(replay, line);
+    case RN_TRACE_KEPT:
+        return ration_engine_kept(replay->engine, line->at);
     case RN_TRACE_ADVANCE:
     case RN_TRACE_BLANK:
     case RN_TRACE_OUTPUT:

@@ -47,7 +47,7 @@ typedef struct member {
     unsigned must; /* types that must */
     form form;
     size_t offset;
-    size_t flag;  /* offset of the flag that says whether it is there; 0: none */
+    size_t flag;  /* offset of the flag that says whether it is there; 0: none. Of parts: of their count */
     bool instead; /* a RATION_UNSET or RATION_NEVER_US says that it is not */
 } member;
 
@@ -72,7 +72,9 @@ static const member members[] = {
     {"exhaustedUntil", QUOTA, 0, INSTANT, AT(u.quota.exhausted_until), 0, true},
     {"dippedAt", QUOTA, 0, INSTANT, AT(u.quota.dipped_at), AT(u.quota.dipped), false},
     {"movedAt", QUOTA, 0, INSTANT, AT(u.quota.moved_at), AT(u.quota.moved), false},
-    {"parts", QUOTA, 0, PARTS, AT(u.quota.parts), 0, false},
+    {"mark", QUOTA, 0, UNITS, AT(u.quota.mark), 0, true},
+    {"parts", QUOTA, 0, PARTS, AT(u.quota.parts), AT(u.quota.part_count), false},
+    {"timeline", QUOTA, 0, PARTS, AT(u.quota.timeline), AT(u.quota.timeline_count), false},
     {"available", BUCKET, BUCKET, UNITS, AT(u.available), 0, false},
     {"current", ADAPTIVE, ADAPTIVE, COUNT, AT(u.adaptive.limit), 0, false},
     {"grownAt", ADAPTIVE, ADAPTIVE, INSTANT, AT(u.adaptive.grown_at), 0, false},
@@ -112,6 +114,11 @@ static int64_t number_of(const ration_record *record, const member *m)
 
 /* ---- out ---- */
 
+static size_t parts_count(const ration_record *record, const member *m)
+{
+    return *(const size_t *)(const void *)((const char *)record + m->flag);
+}
+
 static bool is_absent(const ration_record *record, const member *m)
 {
     const bool numeric = m->form != TEXT && m->form != YES && m->form != STATE && m->form != PARTS;
@@ -121,7 +128,7 @@ static bool is_absent(const ration_record *record, const member *m)
     if (m->form == YES)
         return !*(const bool *)value_of(record, m);
     if (m->form == PARTS)
-        return record->u.quota.part_count == 0;
+        return parts_count(record, m) == 0;
     if (m->flag != 0)
         return !*(const bool *)((const char *)record + m->flag);
     if (m->instead)
@@ -130,13 +137,16 @@ static bool is_absent(const ration_record *record, const member *m)
     return numeric && m->must == 0 && number_of(record, m) == 0;
 }
 
-static void parts_write(rn_output *out, const ration_quota_record *quota)
+static void parts_write(rn_output *out, const ration_record *record, const member *m)
 {
-    rn_output_open(out, "parts", '[');
-    for (size_t i = 0; i < quota->part_count; i++) {
+    const ration_part *parts = *(const ration_part *const *)value_of(record, m);
+    const size_t count = parts_count(record, m);
+
+    rn_output_open(out, m->name, '[');
+    for (size_t i = 0; i < count; i++) {
         rn_output_open(out, NULL, '[');
-        rn_output_ms(out, NULL, quota->parts[i].last.us);
-        rn_output_micro(out, NULL, quota->parts[i].units);
+        rn_output_ms(out, NULL, parts[i].last.us);
+        rn_output_micro(out, NULL, parts[i].units);
         rn_output_close(out, ']');
     }
     rn_output_close(out, ']');
@@ -166,7 +176,7 @@ static void member_write(rn_output *out, const ration_record *record, const memb
         rn_output_str(out, m->name, ration_breaker_state_name(record->u.breaker.state));
         break;
     case PARTS:
-        parts_write(out, &record->u.quota);
+        parts_write(out, record, m);
         break;
     }
 }
@@ -224,8 +234,8 @@ static size_t elements_count(const rn_json *json, const rn_json_value *value)
     return count;
 }
 
-static bool parts_read(reading *g, const rn_json *json, const rn_json_value *value, ration_quota_record *quota,
-                       ration_text name)
+static bool parts_read(reading *g, const rn_json *json, const rn_json_value *value, const ration_part **into,
+                       size_t *count, ration_text name)
 {
     rn_json list;
     rn_json_value element;
@@ -249,12 +259,12 @@ static bool parts_read(reading *g, const rn_json *json, const rn_json_value *val
         rn_json_reopen(&list, &element, &pair);
         if (!rn_json_element(&pair, &last) || !rn_json_element(&pair, &units) || rn_json_element(&pair, &more))
             return fail(g, element.at, "must be pairs of an instant and units", name);
-        if (!number_read(g, &last, 3, &parts[quota->part_count].last.us, name) ||
-            !number_read(g, &units, 6, &parts[quota->part_count].units, name))
+        if (!number_read(g, &last, 3, &parts[*count].last.us, name) ||
+            !number_read(g, &units, 6, &parts[*count].units, name))
             return false;
-        quota->part_count++;
+        (*count)++;
     }
-    quota->parts = parts;
+    *into = parts;
     return true;
 }
 
@@ -287,7 +297,7 @@ static bool member_read(reading *g, const rn_json *json, const rn_json_value *va
     const ration_text name = ration_text_of(m->name);
     void *into = (char *)record + m->offset;
 
-    if (m->flag != 0)
+    if (m->flag != 0 && m->form != PARTS)
         *(bool *)(void *)((char *)record + m->flag) = true;
     switch (m->form) {
     case TEXT:
@@ -311,7 +321,7 @@ static bool member_read(reading *g, const rn_json *json, const rn_json_value *va
     case STATE:
         return state_read(g, value, into, name);
     case PARTS:
-        return parts_read(g, json, value, &record->u.quota, name);
+        return parts_read(g, json, value, into, (size_t *)(void *)((char *)record + m->flag), name);
     }
     return false;
 }
@@ -329,6 +339,7 @@ static bool type_read(reading *g, rn_json *json, size_t at, ration_record *recor
             *record = (ration_record){.type = (ration_record_type)i};
             if (record->type == RATION_RECORD_QUOTA) {
                 record->u.quota.max = RATION_UNSET;
+                record->u.quota.mark = RATION_UNSET;
                 record->u.quota.remaining_until.us = RATION_NEVER_US;
                 record->u.quota.exhausted_until.us = RATION_NEVER_US;
             } else if (record->type == RATION_RECORD_BREAKER) {

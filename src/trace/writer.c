@@ -578,6 +578,13 @@ void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, 
     line_close(out);
 }
 
+void rn_trace_write_save(rn_output *out, ration_time at, bool all)
+{
+    op_open(out, at, "save", (ration_text){NULL, 0});
+    rn_output_bool(out, "all", all);
+    line_close(out);
+}
+
 void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state)
 {
     state_open(out, at);

@@ -70,9 +70,10 @@ void rn_trace_write_check(rn_output *out, ration_time at, ration_text id, const 
 void rn_trace_write_observe(rn_output *out, ration_time at, ration_text id, const ration_response *response,
                             const rn_trace_filter *filter);
 void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, const ration_completion *completion);
-/* renew, cancel; without an id: advance. */
+/* renew, cancel; without an id: advance, kept. */
 void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id);
 void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok);
+void rn_trace_write_save(rn_output *out, ration_time at, bool all);
 void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state);
 /* `json`: the config as an object, from rn_config_json. */
 void rn_trace_write_config(rn_output *out, ration_time started_at, ration_text json);

@@ -110,6 +110,18 @@ static ration_text keep_text(kept *k, ration_text text)
     return (ration_text){copy, text.size};
 }
 
+static const ration_part *keep_parts(kept *k, const ration_part *parts, size_t count)
+{
+    ration_part *copy = k->parts + k->part_count;
+
+    if (k->part_count + count > PARTS)
+        abort();
+    if (count > 0)
+        memcpy(copy, parts, count * sizeof *copy);
+    k->part_count += count;
+    return copy;
+}
+
 /* A later record of the same thing takes the place of an earlier one. */
 static void keep(void *ctx, const ration_record *record)
 {
@@ -133,13 +145,10 @@ static void keep(void *ctx, const ration_record *record)
     k->records[i].key = keep_text(k, record->key);
     if (i == k->count)
         k->count++;
-    if (record->type != RATION_RECORD_QUOTA || record->u.quota.part_count == 0)
-        return;
-    if (k->part_count + record->u.quota.part_count > PARTS)
-        abort();
-    memcpy(k->parts + k->part_count, record->u.quota.parts, record->u.quota.part_count * sizeof k->parts[0]);
-    k->records[i].u.quota.parts = k->parts + k->part_count;
-    k->part_count += record->u.quota.part_count;
+    if (record->type == RATION_RECORD_QUOTA) {
+        k->records[i].u.quota.parts = keep_parts(k, record->u.quota.parts, record->u.quota.part_count);
+        k->records[i].u.quota.timeline = keep_parts(k, record->u.quota.timeline, record->u.quota.timeline_count);
+    }
 }
 
 enum kind { ASK, END, ANSWER };

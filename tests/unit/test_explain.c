@@ -99,7 +99,9 @@ static const struct {
     {RATION_REASON_DRAINING, 0, false, {0}, "The process is stopping and takes no new requests."},
     {RATION_REASON_QUEUE_FULL, 0, false, {0}, "Too many requests wait already; see `settings.queue`."},
     {RATION_REASON_NOT_PERMITTED, 0, false, {0}, "The bearer may not ask for this."},
-    {RATION_REASON_STORE_UNAVAILABLE, 0, false, {0}, "The store that holds the shared state does not answer."},
+    {RATION_REASON_STORE_UNAVAILABLE, RATION_NEVER_US, false, FACTS(3 * UNIT, 2 * UNIT, NONE, 0),
+     "Requests wait until the ledger has written the next mark of limit daily at acme: needs 3, 2 left. When that "
+     "changes is not known."},
 };
 
 static void every_reason_has_its_sentence(void **state)
@@ -129,6 +131,15 @@ static void what_binds_may_have_no_limit_or_no_key(void **state)
     CHECK_STR(explain(&d), "The provider asked to pause limit daily. Try again in 1 s, at 2024-01-02T03:04:06Z.");
     d.limit = NULL;
     CHECK_STR(explain(&d), "The provider asked to pause the account. Try again in 1 s, at 2024-01-02T03:04:06Z.");
+}
+
+static void a_store_that_is_no_limit_s_is_shared(void **state)
+{
+    ration_decision d = refusal(RATION_REASON_STORE_UNAVAILABLE, 0, false, (ration_facts)FACTS(NONE, NONE, NONE, NONE));
+
+    (void)state;
+    d.limit = NULL;
+    CHECK_STR(explain(&d), "The store that holds the shared state does not answer.");
 }
 
 static void a_time_that_has_passed_is_now(void **state)
@@ -247,9 +258,13 @@ static void fairness_has_its_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_reason_has_its_sentence), cmocka_unit_test(what_binds_may_have_no_limit_or_no_key),
-        cmocka_unit_test(a_time_that_has_passed_is_now), cmocka_unit_test(only_refusals_are_explained),
-        cmocka_unit_test(buffers_of_any_size),           cmocka_unit_test(fairness_has_its_numbers),
+        cmocka_unit_test(every_reason_has_its_sentence),
+        cmocka_unit_test(what_binds_may_have_no_limit_or_no_key),
+        cmocka_unit_test(a_time_that_has_passed_is_now),
+        cmocka_unit_test(only_refusals_are_explained),
+        cmocka_unit_test(a_store_that_is_no_limit_s_is_shared),
+        cmocka_unit_test(buffers_of_any_size),
+        cmocka_unit_test(fairness_has_its_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
