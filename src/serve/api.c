@@ -18,7 +18,7 @@
 
 typedef struct api_operation {
     const char *path;
-    rn_trace_op op;
+    rn_trace_op op; /* BLANK: `act` reads the body itself */
     void (*act)(rn_api_call *call, rn_trace_line *asked, ration_text body);
 } api_operation;
 
@@ -51,8 +51,7 @@ void rn_api_fail(rn_inbound *in, int err)
 
 /* ---- operations */
 
-/* One result and nothing else, but for a time to live where there is one. */
-static void answer(rn_api_call *call, const char *result, int64_t ttl_us)
+void rn_api_answer(rn_api_call *call, const char *result, int64_t ttl_us)
 {
     rn_output body;
 
@@ -140,7 +139,7 @@ static void act_release(rn_api_call *call, rn_trace_line *asked, ration_text bod
                  api->decider->ops->release(api->decider, rn_loop_now(api->loop), lease->lease, &asked->completion)))
         return;
     rn_api_lease_forget(lease);
-    answer(call, "released", RATION_UNSET);
+    rn_api_answer(call, "released", RATION_UNSET);
 }
 
 static void act_observe(rn_api_call *call, rn_trace_line *asked, ration_text body)
@@ -149,7 +148,7 @@ static void act_observe(rn_api_call *call, rn_trace_line *asked, ration_text bod
 
     (void)body;
     if (lease != NULL && observe(call, lease, &asked->response))
-        answer(call, "observed", RATION_UNSET);
+        rn_api_answer(call, "observed", RATION_UNSET);
 }
 
 static void act_renew(rn_api_call *call, rn_trace_line *asked, ration_text body)
@@ -162,7 +161,7 @@ static void act_renew(rn_api_call *call, rn_trace_line *asked, ration_text body)
     if (lease == NULL || !decided(call, api->decider->ops->renew(api->decider, now, lease->lease)))
         return;
     lease->expires = rn_time_add(now, lease->ttl_us);
-    answer(call, "renewed", lease->ttl_us);
+    rn_api_answer(call, "renewed", lease->ttl_us);
 }
 
 static void check_write(rn_output *out, const ration_decision *decision)
@@ -204,10 +203,17 @@ static void act_check(rn_api_call *call, rn_trace_line *asked, ration_text body)
     rn_api_call_end(call);
 }
 
+/* It is none of the engine's calls, so it is read elsewhere. */
+static void act_run(rn_api_call *call, rn_trace_line *asked, ration_text body)
+{
+    (void)asked;
+    rn_api_run(call, body);
+}
+
 static const api_operation operations[] = {
     {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire}, {"/v1/release", RN_TRACE_RELEASE, act_release},
     {"/v1/renew", RN_TRACE_RENEW, act_renew},       {"/v1/check", RN_TRACE_CHECK, act_check},
-    {"/v1/observe", RN_TRACE_OBSERVE, act_observe},
+    {"/v1/observe", RN_TRACE_OBSERVE, act_observe}, {"/v1/runs", RN_TRACE_BLANK, act_run},
 };
 
 static const api_operation *operation_find(ration_text path)
@@ -320,7 +326,7 @@ void rn_api_body(rn_inbound *in, ration_text bytes)
     rn_api_call_end(call);
 }
 
-static void reject_body(rn_api_call *call, const rn_trace_fault *fault)
+void rn_api_reject_body(rn_api_call *call, const rn_trace_fault *fault)
 {
     char detail[sizeof fault->text + sizeof fault->member + 48];
     rn_builder b;
@@ -347,11 +353,12 @@ void rn_api_end(rn_inbound *in)
     rn_trace_fault fault;
     rn_trace_line asked;
 
-    const int err = rn_trace_read_body(&api->reader, call->operation->op, body, &asked, &fault);
+    const rn_trace_op op = call->operation->op;
+    const int err = op != RN_TRACE_BLANK ? rn_trace_read_body(&api->reader, op, body, &asked, &fault) : RATION_OK;
     if (err == RATION_OK) {
         call->operation->act(call, &asked, body);
     } else if (err == RATION_ERR_SYNTAX) {
-        reject_body(call, &fault);
+        rn_api_reject_body(call, &fault);
     } else {
         rn_api_fail(in, err);
         rn_api_call_end(call);
@@ -378,6 +385,7 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     api->loop = options->loop;
     api->decider = options->decider;
     api->gateway = options->gateway;
+    api->planning = options->planning;
     api->config = options->config;
     TAILQ_INIT(&api->calls);
     for (size_t i = 0; i < RN_API_LEASE_STATES; i++)

@@ -3,6 +3,7 @@
 #define RN_SERVE_API_H
 
 #include "serve/gateway.h"
+#include "serve/planning.h"
 
 /*
  * The decision API of chapter 7: leases for whoever makes the calls itself, and what the decider knows. It has no
@@ -15,6 +16,7 @@ typedef struct rn_api_options {
     rn_loop *loop;
     rn_decider *decider;
     rn_gateway *gateway;
+    rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
 } rn_api_options;
 

@@ -13,7 +13,6 @@
 #include "serve/status.h"
 #include "trace/writer.h"
 
-#define NAME_MAX_BYTES 256
 #define KEY_MAX_BYTES 4096 /* more than any key has */
 
 /* The rows of one list, and those that had no more room. */
@@ -147,7 +146,7 @@ static const struct page {
     int (*write)(rn_api *api, rn_output *out);
 } pages[] = {
     {"/v1/limits", page_limits},     {"/v1/leases", page_leases},         {"/v1/waiters", page_waiters},
-    {"/v1/fairness", page_fairness}, {"/v1/allocation", page_allocation},
+    {"/v1/fairness", page_fairness}, {"/v1/allocation", page_allocation}, {"/v1/plan", rn_api_plan_write},
 };
 
 static const struct page *page_find(ration_text path)
@@ -210,7 +209,7 @@ static void counter_show(rn_api *api, rn_inbound *in, const rn_status_filter *as
 
 static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_text key)
 {
-    char name_buffer[NAME_MAX_BYTES], key_buffer[KEY_MAX_BYTES];
+    char name_buffer[RN_API_NAME_MAX], key_buffer[KEY_MAX_BYTES];
     rn_status_filter only = {.found = 0};
 
     if (rn_route_decode(name, name_buffer, sizeof name_buffer, &only.limit) != RATION_OK ||
@@ -230,7 +229,7 @@ bool rn_api_page_exists(ration_text path)
 {
     ration_text name, key;
 
-    return page_find(path) != NULL || counter_split(path, &name, &key);
+    return page_find(path) != NULL || counter_split(path, &name, &key) || rn_api_job_split(path, &name);
 }
 
 void rn_api_page(rn_api *api, rn_inbound *in, ration_text path)
@@ -240,8 +239,11 @@ void rn_api_page(rn_api *api, rn_inbound *in, ration_text path)
     rn_output body;
 
     if (page == NULL) {
-        if (counter_split(path, &name, &key))
+        if (counter_split(path, &name, &key)) {
             page_counter(api, in, name, key);
+        } else if (rn_api_job_split(path, &name)) {
+            rn_api_job_page(api, in, name);
+        }
         return;
     }
     rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);

@@ -11,11 +11,13 @@
 #include "serve/reply.h"
 #include "trace/reader.h"
 
-/* Between api.c (requests), api_lease.c (leases and those who wait for one) and api_pages.c (reports). */
+/* Between api.c (requests), api_lease.c (leases and those who wait for one), api_pages.c (reports) and api_plan.c
+ * (jobs, their runs and the plan). */
 
 #define RN_API_BODY_MAX 65536
 #define RN_API_KEYS_MAX 65536 /* of leases that live, whose acquire had an Idempotency-Key */
 #define RN_API_KEY_BYTES_MAX 255
+#define RN_API_NAME_MAX 256 /* bytes of a limit's or job's name */
 #define RN_API_TTL_US INT64_C(30000000)
 #define RN_API_JSON "application/json"
 
@@ -71,6 +73,7 @@ struct rn_api {
     rn_loop *loop;
     rn_decider *decider;
     rn_gateway *gateway;
+    rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
     struct rn_api_call_list calls;
     struct rn_api_lease_list states[RN_API_LEASE_STATES];
@@ -87,6 +90,10 @@ void rn_api_call_end(rn_api_call *call);
 /* A problem that is no refusal. `field` absent: no part of the request is at fault. */
 void rn_api_reject(rn_inbound *in, int status, const char *name, const char *title, const char *detail,
                    ration_text field);
+/* The body of a call cannot be read: answers and ends it. */
+void rn_api_reject_body(rn_api_call *call, const rn_trace_fault *fault);
+/* One result and nothing else: answers and ends the call. `ttl_us` RATION_UNSET: there is none. */
+void rn_api_answer(rn_api_call *call, const char *result, int64_t ttl_us);
 /* Memory or a table is short, or the decider failed in a way that no request explains. */
 void rn_api_fail(rn_inbound *in, int err);
 
@@ -114,5 +121,15 @@ void rn_api_leases_end(rn_api *api);
 /* GET of `path`, without its query, which exists. */
 void rn_api_page(rn_api *api, rn_inbound *in, ration_text path);
 bool rn_api_page_exists(ration_text path);
+
+/* ---- api_plan.c */
+
+/* POST /v1/runs. */
+void rn_api_run(rn_api_call *call, ration_text body);
+/* GET /v1/plan: its body. RATION_ERR_NOMEM: there is no plan. */
+int rn_api_plan_write(rn_api *api, rn_output *out);
+/* GET /v1/plan/jobs/NAME, percent-encoded. False: `path` is none of these. */
+bool rn_api_job_split(ration_text path, ration_text *name);
+void rn_api_job_page(rn_api *api, rn_inbound *in, ration_text name);
 
 #endif

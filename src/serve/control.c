@@ -25,6 +25,7 @@ struct rn_control {
     rn_loop *loop;
     rn_decider *decider;
     rn_gateway *gateway;
+    rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
     const rn_recording *recording;
     rn_server *server;
@@ -43,6 +44,8 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
                          .clock_backward = clock->steps_backward,
                          .draining = rn_gateway_draining(control->gateway)};
     control->decider->ops->totals(control->decider, &out->totals);
+    out->planning =
+        control->planning != NULL ? *rn_planning_look(control->planning) : (rn_planning_counts){.feasible = 1};
     rn_gateway_upstream_stats(control->gateway, &out->upstream);
     out->connections = rn_gateway_connections(control->gateway, &out->turned_away);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
@@ -86,7 +89,11 @@ static int page_status(rn_control *control, rn_output *out)
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
-    const int err = rn_status_write(&snapshot, control->decider, control->gateway, control->recording, out);
+    const rn_status_parts parts = {.decider = control->decider,
+                                   .gateway = control->gateway,
+                                   .planning = control->planning,
+                                   .recording = control->recording};
+    const int err = rn_status_write(&snapshot, &parts, out);
     rn_gateway_touch(control->gateway);
     return err == RATION_OK ? 200 : 503;
 }
@@ -199,8 +206,11 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     const rn_address *address = &rn_config_settings(options->config)->control;
     const rn_server_options server = {
         .host = address->host, .port = address->port, .path = address->path, .max_connections = CONNECTIONS_MAX};
-    const rn_api_options api = {
-        .loop = options->loop, .decider = options->decider, .gateway = options->gateway, .config = options->config};
+    const rn_api_options api = {.loop = options->loop,
+                                .decider = options->decider,
+                                .gateway = options->gateway,
+                                .planning = options->planning,
+                                .config = options->config};
     rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);
 
     if (control == NULL)
@@ -208,6 +218,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->loop = options->loop;
     control->decider = options->decider;
     control->gateway = options->gateway;
+    control->planning = options->planning;
     control->config = options->config;
     control->recording = options->recording;
     control->started_at = rn_loop_now(options->loop);

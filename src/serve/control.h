@@ -3,6 +3,7 @@
 #define RN_SERVE_CONTROL_H
 
 #include "serve/gateway.h"
+#include "serve/planning.h"
 #include "serve/recording.h"
 
 /* The control port: health, metrics, status, and the decision API. Chapter 7. */
@@ -13,6 +14,7 @@ typedef struct rn_control_options {
     rn_loop *loop;
     rn_decider *decider;
     rn_gateway *gateway;
+    rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
     const rn_recording *recording; /* NULL: nothing is recorded */
 } rn_control_options;

@@ -57,6 +57,7 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     x->in = in;
     x->id = gw->counts.requests;
     x->waited_us = RATION_UNSET;
+    x->job = RN_NO_JOB;
     rn_inbound_set_user(in, x);
     TAILQ_INSERT_TAIL(&gw->states[RN_EXCHANGE_OPEN], x, link);
     gw->state_sizes[RN_EXCHANGE_OPEN]++;
@@ -65,6 +66,8 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
 
 static void exchange_free(rn_exchange *x)
 {
+    if (x->job != RN_NO_JOB)
+        rn_planning_leaves(x->gateway->planning, x->job, x->sent);
     TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
@@ -328,7 +331,10 @@ static void exchange_granted(rn_exchange *x, ration_lease lease, int64_t waited_
     x->lease = lease;
     x->granted_at = rn_loop_now(x->gateway->loop);
     x->waited_us = waited_us;
+    x->sent = true;
     rn_histogram_add(&x->gateway->counts.wait, waited_us);
+    if (x->job != RN_NO_JOB)
+        rn_planning_sent(x->gateway->planning, x->job, x->retry);
     rn_exchange_send(x);
 }
 
@@ -339,6 +345,35 @@ static int64_t exchange_hold(rn_exchange *x, const rn_route *route, const rn_dir
         return directives->hold_us;
     x->hold = rn_holds_find(x->to->holds, route->path);
     return x->hold != NULL ? rn_hold_declare(x->hold) : RATION_UNSET;
+}
+
+/* Ration-Job: whose request it is, and what the config says of such ones where the client is silent. False: it was
+ * rejected, and the exchange is over. */
+static bool exchange_assign(rn_exchange *x, rn_directives *directives)
+{
+    rn_gateway *gw = x->gateway;
+
+    if (directives->job.data == NULL || gw->planning == NULL)
+        return true;
+    const rn_jobs *jobs = rn_planning_jobs(gw->planning);
+    const size_t index = rn_jobs_find(jobs, directives->job);
+    const rn_job *job = index != SIZE_MAX ? rn_jobs_at(jobs, index) : NULL;
+    if (job == NULL || rn_config_account(gw->config, job->account) != x->to->account) {
+        exchange_reject(x, 400, "No such job",
+                        job == NULL ? "the config has no job of this name" : "this job is another account's",
+                        ration_text_of("Ration-Job"));
+        return false;
+    }
+    if (directives->tenant.data == NULL && job->tenant != NULL)
+        directives->tenant = ration_text_of(job->tenant);
+    if (directives->priority == RATION_PRIORITY_UNSET)
+        directives->priority = job->priority;
+    if (directives->cost == RATION_UNSET)
+        directives->cost = job->cost;
+    x->job = index;
+    x->retry = directives->retry;
+    rn_planning_arrives(gw->planning, index);
+    return true;
 }
 
 static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_route *route,
@@ -455,7 +490,8 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured");
         return;
     }
-    exchange_submit(x, head, &route, &directives);
+    if (exchange_assign(x, &directives))
+        exchange_submit(x, head, &route, &directives);
 }
 
 static void on_body(void *user, rn_inbound *in, ration_text bytes)

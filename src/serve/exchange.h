@@ -8,6 +8,7 @@
 #include "serve/directives.h"
 #include "serve/gateway.h"
 #include "serve/holds.h"
+#include "serve/planning.h"
 #include "serve/refusal.h"
 #include "serve/route.h"
 
@@ -60,9 +61,14 @@ typedef struct rn_exchange {
     rn_output seen;             /* LOOKING: the beginning of its body */
     uint64_t id;                /* the second half of Ration-Request-Id */
     int64_t waited_us;          /* RATION_UNSET: it never waited */
+    size_t job;                 /* whose request it is, counted as one; RN_NO_JOB: nobody's */
     int status;                 /* of the provider; 0: none yet */
-    bool throttled;             /* the provider said "too many" */
+    bool retry;
+    bool sent;      /* to the provider */
+    bool throttled; /* the provider said "too many" */
 } rn_exchange;
+
+#define RN_NO_JOB SIZE_MAX
 
 TAILQ_HEAD(rn_exchange_list, rn_exchange);
 
@@ -73,6 +79,7 @@ struct rn_gateway {
     rn_decider *decider;
     const ration_config *config;
     const rn_log *log;
+    rn_planning *planning;
     rn_server *server;
     rn_upstream_pool **pools; /* one per provider: time-outs are a provider's */
     size_t pool_count;

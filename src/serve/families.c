@@ -20,58 +20,46 @@
 #define RECENT "pace=\"15m\""
 #define AVERAGE "pace=\"window\""
 
+/* Of a limit's counters, or of the tenants at them, in millionths. */
+#define BY_KEY .labels = {"provider", "limit", "key"}, .fixed = 2, .micro = true
+#define BY_TENANT .labels = {"provider", "limit", "key", "tenant"}, .fixed = 2, .micro = true
+#define SOONEST .smallest = true, .rest = RN_SERIES_SMALLEST
+
 static const struct family {
     rn_series_kind kind;
     const char *help;
 } families_table[RN_FAMILY_COUNT] = {
-    [RN_FAMILY_ADAPTIVE_LIMIT] = {{"ration_adaptive_limit", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
-                                  "What an adaptive limit stands at."},
-    [RN_FAMILY_SHARE_DEFICIT] =
-        {{"ration_share_deficit", {"provider", "limit", "key", "tenant"}, 2, true, RN_SERIES_SUM},
-         "Unit-seconds that a tenant of a share limit was entitled to, wanted and did not have."},
-    [RN_FAMILY_SHARE_WORST_RECLAIM] =
-        {{"ration_share_worst_reclaim_seconds", {"provider", "limit", "key", "tenant"}, 2, true, RN_SERIES_LARGEST},
-         "The longest that a tenant waited for what it had on loan."},
-    [RN_FAMILY_LEASES_OVERRUN] = {{"ration_leases_overrun", {"provider", "limit", "key"}, 2, false, RN_SERIES_SUM},
+    [RN_FAMILY_ADAPTIVE_LIMIT] = {{.name = "ration_adaptive_limit", BY_KEY}, "What an adaptive limit stands at."},
+    [RN_FAMILY_SHARE_DEFICIT] = {{.name = "ration_share_deficit", BY_TENANT},
+                                 "Unit-seconds that a tenant of a share limit was entitled to, wanted and did not "
+                                 "have."},
+    [RN_FAMILY_SHARE_WORST_RECLAIM] = {{.name = "ration_share_worst_reclaim_seconds",
+                                        BY_TENANT,
+                                        .rest = RN_SERIES_LARGEST},
+                                       "The longest that a tenant waited for what it had on loan."},
+    [RN_FAMILY_LEASES_OVERRUN] = {{.name = "ration_leases_overrun", .labels = {"provider", "limit", "key"}, .fixed = 2},
                                   "Leases at a share limit past their declared end."},
-    [RN_FAMILY_BREAKER_STATE] = {{"ration_breaker_state", {"provider", "key"}, 1, false, RN_SERIES_SUM},
+    [RN_FAMILY_BREAKER_STATE] = {{.name = "ration_breaker_state", .labels = {"provider", "key"}, .fixed = 1},
                                  "0 closed, 1 half-open, 2 open."},
-    [RN_FAMILY_BUDGET_USED] = {{"ration_budget_used", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
+    [RN_FAMILY_BUDGET_USED] = {{.name = "ration_budget_used", BY_KEY},
                                "Units of a quota that have been spent here in its window."},
-    [RN_FAMILY_BUDGET_REMAINING] =
-        {{"ration_budget_remaining", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .smallest = true},
-         "Units of a quota that are left, the reserve among them."},
-    [RN_FAMILY_BUDGET_EXTERNAL] =
-        {{"ration_budget_external_usage", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
-         "Units of a quota that others have spent in its window, by the provider's word."},
-    [RN_FAMILY_RATE_RECENT] =
-        {{"ration_budget_rate", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = RECENT},
-         "Units of a quota spent a second: in the last 15 minutes, and since its window began."},
-    [RN_FAMILY_RATE_AVERAGE] =
-        {{"ration_budget_rate", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = AVERAGE}, ""},
-    [RN_FAMILY_PROJECTED_RECENT] =
-        {{"ration_budget_projected", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = RECENT},
-         "Units of a quota that will have been spent here when its window ends, at either pace."},
-    [RN_FAMILY_PROJECTED_AVERAGE] =
-        {{"ration_budget_projected", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM, .always = AVERAGE}, ""},
-    [RN_FAMILY_ETA_RECENT] = {{"ration_budget_exhaustion_eta_seconds",
-                               {"provider", "limit", "key"},
-                               2,
-                               true,
-                               RN_SERIES_SMALLEST,
-                               true,
-                               RECENT},
+    [RN_FAMILY_BUDGET_REMAINING] = {{.name = "ration_budget_remaining", BY_KEY, .smallest = true},
+                                    "Units of a quota that are left, the reserve among them."},
+    [RN_FAMILY_BUDGET_EXTERNAL] = {{.name = "ration_budget_external_usage", BY_KEY},
+                                   "Units of a quota that others have spent in its window, by the provider's word."},
+    [RN_FAMILY_RATE_RECENT] = {{.name = "ration_budget_rate", BY_KEY, .always = RECENT},
+                               "Units of a quota spent a second: in the last 15 minutes, and since its window began."},
+    [RN_FAMILY_RATE_AVERAGE] = {{.name = "ration_budget_rate", BY_KEY, .always = AVERAGE}, ""},
+    [RN_FAMILY_PROJECTED_RECENT] = {{.name = "ration_budget_projected", BY_KEY, .always = RECENT},
+                                    "Units of a quota that will have been spent here when its window ends, at either "
+                                    "pace."},
+    [RN_FAMILY_PROJECTED_AVERAGE] = {{.name = "ration_budget_projected", BY_KEY, .always = AVERAGE}, ""},
+    [RN_FAMILY_ETA_RECENT] = {{.name = "ration_budget_exhaustion_eta_seconds", BY_KEY, SOONEST, .always = RECENT},
                               "In how long a quota will be spent but for its reserve, at either pace; absent if not "
                               "within its window."},
-    [RN_FAMILY_ETA_AVERAGE] = {{"ration_budget_exhaustion_eta_seconds",
-                                {"provider", "limit", "key"},
-                                2,
-                                true,
-                                RN_SERIES_SMALLEST,
-                                true,
-                                AVERAGE},
+    [RN_FAMILY_ETA_AVERAGE] = {{.name = "ration_budget_exhaustion_eta_seconds", BY_KEY, SOONEST, .always = AVERAGE},
                                ""},
-    [RN_FAMILY_DISAGREEMENT] = {{"ration_limit_disagreement", {"provider", "limit", "key"}, 2, true, RN_SERIES_SUM},
+    [RN_FAMILY_DISAGREEMENT] = {{.name = "ration_limit_disagreement", BY_KEY},
                                 "By how much a provider's own maximum of a quota is above the declared one (below: "
                                 "negative); absent where they agree."},
 };

@@ -344,6 +344,7 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     gw->decider = options->decider;
     gw->config = options->config;
     gw->log = options->log;
+    gw->planning = options->planning;
     gw->settle.fn = on_settle;
     gw->breaker_gate.more = BREAKER_LINES - 1;
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);

@@ -62,6 +62,7 @@ typedef struct rn_gateway_options {
     rn_decider *decider;
     const ration_config *config;
     const rn_log *log;
+    struct rn_planning *planning; /* hears of requests that name a job; NULL: such names mean nothing */
 } rn_gateway_options;
 
 /*

@@ -99,6 +99,13 @@ static void upstream_requests_series(rn_output *out, const char *name, const rn_
     sample(out, name, "connection", "reused", s->upstream.reuses);
 }
 
+static void runs_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "source", "counted", s->planning.counted);
+    sample(out, name, "source", "cut", s->planning.cut);
+    sample(out, name, "source", "reported", s->planning.reported);
+}
+
 static void retries_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, NULL, NULL, s->upstream.retries);
@@ -192,6 +199,16 @@ static const struct metric {
      upstream_requests_series, 0},
     {"ration_upstream_stale_total", "counter", "Requests sent again because a kept connection had died.",
      retries_series, 0},
+    {"ration_plan_feasible", "gauge", "1 while jobs, as planned, keep within every quota and rate; also without jobs.",
+     NULL, offsetof(rn_snapshot, planning.feasible)},
+    {"ration_plans_total", "counter", "Plans of jobs' intervals that were made.", NULL,
+     offsetof(rn_snapshot, planning.plans)},
+    {"ration_plan_faults_total", "counter", "Plans that could not be made, so that the one before stands.", NULL,
+     offsetof(rn_snapshot, planning.faults)},
+    {"ration_plan_changes_total", "counter", "Intervals of jobs that a plan has changed, after the first.", NULL,
+     offsetof(rn_snapshot, planning.changes)},
+    {"ration_runs_total", "counter",
+     "Runs of jobs: told of by their requests, these but with a request that was not sent, reported.", runs_series, 0},
     {"ration_connections", "gauge", "Connections of clients now.", NULL, offsetof(rn_snapshot, connections)},
     {"ration_connections_refused_total", "counter", "Connections of clients turned away for lack of descriptors.", NULL,
      offsetof(rn_snapshot, turned_away)},

@@ -13,6 +13,7 @@
 #include "trace/json.h"
 
 #define COUNT_MAX (RATION_UNITS_MAX / RATION_UNIT) /* as many as can be planned with */
+#define CHILDREN_MAX INT64_C(1000000000)           /* as in the config */
 #define SHOWN_MAX 40
 
 typedef struct found {
@@ -33,7 +34,7 @@ static const member members[] = {
     {"job", true, true, 0, 0, offsetof(found, job)},
     {"requests", true, false, 0, COUNT_MAX, offsetof(found, requests)},
     {"retries", false, false, 0, COUNT_MAX, offsetof(found, retries)},
-    {"fanOut", false, false, 0, COUNT_MAX, offsetof(found, children)},
+    {"fanOut", false, false, 0, CHILDREN_MAX, offsetof(found, children)},
     {"took", false, false, 3, RATION_TIME_MAX_US, offsetof(found, took_us)},
 };
 

@@ -29,28 +29,27 @@ static bool is_after(ration_time now, ration_time from, int64_t span_us)
     return !rn_time_before(now, rn_time_add(from, span_us));
 }
 
-static rn_run_end run_close(rn_run_meter *meter, ration_run *run)
+static rn_run_told run_close(rn_run_meter *meter)
 {
     const bool whole = !meter->cut && meter->run.requests > 0;
+    const rn_run_told told = {.end = whole ? RN_RUN_WHOLE : RN_RUN_CUT, .begun = meter->begun, .run = meter->run};
 
-    if (whole)
-        *run = meter->run;
     rn_run_drop(meter);
-    return whole ? RN_RUN_WHOLE : RN_RUN_CUT;
+    return told;
 }
 
-rn_run_end rn_run_over(rn_run_meter *meter, ration_time now, rn_run_pace pace, ration_run *run)
+rn_run_told rn_run_over(rn_run_meter *meter, ration_time now, rn_run_pace pace)
 {
     if (!meter->open || meter->under_way > 0 || !is_after(now, meter->quiet_since, pace.quiet_us))
-        return RN_RUN_NONE;
-    return run_close(meter, run);
+        return (rn_run_told){.end = RN_RUN_NONE};
+    return run_close(meter);
 }
 
-bool rn_run_arrive(rn_run_meter *meter, ration_time now, rn_run_pace pace, rn_run_end *ended, ration_run *run)
+bool rn_run_arrive(rn_run_meter *meter, ration_time now, rn_run_pace pace, rn_run_told *told)
 {
-    *ended = rn_run_over(meter, now, pace, run);
+    *told = rn_run_over(meter, now, pace);
     if (meter->open && is_after(now, meter->begun, pace.longest_us))
-        *ended = run_close(meter, run);
+        *told = run_close(meter);
     meter->under_way++;
     if (meter->open)
         return false;

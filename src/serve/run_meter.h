@@ -28,6 +28,12 @@ typedef enum rn_run_end {
     RN_RUN_CUT,      /* a request was not sent, or none was a first try: it tells nothing of the next run */
 } rn_run_end;
 
+typedef struct rn_run_told {
+    rn_run_end end;
+    ration_time begun; /* the rest only of a WHOLE one */
+    ration_run run;
+} rn_run_told;
+
 typedef struct rn_run_meter { /* zero: nothing has come yet */
     bool open;
     bool cut;
@@ -37,17 +43,14 @@ typedef struct rn_run_meter { /* zero: nothing has come yet */
     ration_run run;
 } rn_run_meter;
 
-/*
- * A request comes, and will leave. True: it begins a run. The run before may have ended then: `*ended` says how, and
- * `*run` what it was if it was WHOLE.
- */
-bool rn_run_arrive(rn_run_meter *meter, ration_time now, rn_run_pace pace, rn_run_end *ended, ration_run *run);
+/* A request comes, and will leave. True: it begins a run. `*told`: the run before, if it has ended with that. */
+bool rn_run_arrive(rn_run_meter *meter, ration_time now, rn_run_pace pace, rn_run_told *told);
 /* It is sent to the provider, first or once more. */
 void rn_run_sent(rn_run_meter *meter, bool retry);
 /* It is over. `sent`: it was, at least once. */
 void rn_run_leave(rn_run_meter *meter, ration_time now, bool sent);
 /* Has it been quiet for long enough? Then the run has ended. */
-rn_run_end rn_run_over(rn_run_meter *meter, ration_time now, rn_run_pace pace, ration_run *run);
+rn_run_told rn_run_over(rn_run_meter *meter, ration_time now, rn_run_pace pace);
 /* Somebody else knows what this run was: it ends unseen. */
 void rn_run_drop(rn_run_meter *meter);
 

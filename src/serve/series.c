@@ -2,9 +2,9 @@
 /*
  * A metric with labels that come from outside.
  *
- * The few of a group that matter most are kept in order while its samples pass, so a group of any size takes no memory and one
- * comparison a sample, mostly. A name that is "*" itself counts among the rest: two series with the same labels would
- * make a scrape fail as a whole.
+ * The few of a group that matter most are kept in order while its samples pass, so a group of any size takes no memory
+ * and one comparison a sample, mostly. A name that is "*" itself counts among the rest: two series with the same labels
+ * would make a scrape fail as a whole.
  *
  * Invariant: `top` is in order, and nothing in the rest would go before its last, but for what had to go there.
  */

@@ -6,8 +6,8 @@
 
 /*
  * A metric with labels that come from outside: scope keys, tenants. Of each group (a limit of a provider) the largest
- * RN_SERIES_TOP values (or the smallest, where these matter) are written with their labels, all others together with "*" in the place of these, so the number
- * of series is bounded by the config, whatever the traffic.
+ * RN_SERIES_TOP values (or the smallest, where these matter) are written with their labels, all others together with
+ * "*" in the place of these, so the number of series is bounded by the config, whatever the traffic.
  */
 
 #define RN_SERIES_TOP 20

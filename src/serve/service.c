@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of `ration serve`, put together in the order in which they depend on each other and taken apart in the
- * opposite one: recording, engine, gateway, control port.
+ * opposite one: recording, engine, jobs, gateway, control port.
  */
 #include "serve/service.h"
 
@@ -20,6 +20,7 @@ struct rn_service {
     rn_recorder *recorder;
     ration_engine *engine;
     rn_engine_decider decider;
+    rn_planning *planning;
     rn_gateway *gateway;
     rn_control *control;
     rn_timer drain;
@@ -94,15 +95,22 @@ static int engine_make(rn_service *s, rn_net_error *error)
 
 static int ports_make(rn_service *s, rn_net_error *error)
 {
-    const rn_gateway_options gateway = {
+    const rn_planning_options planning = {
         .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log};
-    const int err = rn_gateway_new(&gateway, &s->gateway, error);
+    int err = rn_planning_new(&planning, &s->planning);
+    if (err != RATION_OK)
+        return err;
+
+    const rn_gateway_options gateway = {
+        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log, .planning = s->planning};
+    err = rn_gateway_new(&gateway, &s->gateway, error);
     if (err != RATION_OK)
         return err;
 
     const rn_control_options control = {.loop = s->loop,
                                         .decider = &s->decider.base,
                                         .gateway = s->gateway,
+                                        .planning = s->planning,
                                         .config = s->config,
                                         .recording = s->recording};
     return rn_control_new(&control, &s->control, error);
@@ -144,6 +152,7 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
         rn_service_free(s);
         return err;
     }
+    rn_planning_start(s->planning, s->gateway);
     *out = s;
     return RATION_OK;
 }
@@ -189,6 +198,7 @@ void rn_service_free(rn_service *s)
     rn_timer_stop(&s->flush);
     rn_control_free(s->control);
     rn_gateway_free(s->gateway);
+    rn_planning_free(s->planning);
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);

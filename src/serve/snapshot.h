@@ -4,6 +4,7 @@
 
 #include "serve/families.h"
 #include "serve/gateway.h"
+#include "serve/planning.h"
 #include "trace/output.h"
 
 /* What the process looks like at one instant, gathered once for every page that shows it. */
@@ -12,6 +13,7 @@ typedef struct rn_snapshot {
     ration_time started_at;
     ration_totals totals;
     rn_gateway_counters gateway;
+    rn_planning_counts planning;
     rn_upstream_stats upstream;
     uint64_t exchanges[RN_EXCHANGE_STATES];
     uint64_t connections;

@@ -337,8 +337,7 @@ static void recording_write(const rn_recording *recording, rn_output *out)
     rn_output_close(out, '}');
 }
 
-int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_gateway *gateway, const rn_recording *recording,
-                    rn_output *out)
+int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_output *out)
 {
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "version", RATION_VERSION);
@@ -350,9 +349,11 @@ int rn_status_write(const rn_snapshot *s, rn_decider *decider, const rn_gateway 
     rn_output_int(out, "waiting", (int64_t)s->totals.waiting);
     totals_write(s, out);
     traffic_write(s, out);
-    recording_write(recording, out);
-    holds_write(out, gateway);
-    const int err = rn_status_limits_write(decider, s->now, NULL, out);
+    recording_write(parts->recording, out);
+    if (parts->planning != NULL)
+        rn_planning_write(parts->planning, out);
+    holds_write(out, parts->gateway);
+    const int err = rn_status_limits_write(parts->decider, s->now, NULL, out);
     rn_output_close(out, '}');
     rn_output_newline(out);
     return err != RATION_OK ? err : out->err;

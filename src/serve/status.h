@@ -31,7 +31,14 @@ typedef struct rn_status_filter {
 /* The limits, penalties and breakers of the status alone, into an object that is open. `only` NULL: all of them. */
 int rn_status_limits_write(rn_decider *decider, ration_time now, rn_status_filter *only, rn_output *out);
 
-int rn_status_write(const rn_snapshot *snapshot, rn_decider *decider, const rn_gateway *gateway,
-                    const rn_recording *recording, rn_output *out);
+/* What the status is about, beside the snapshot. */
+typedef struct rn_status_parts {
+    rn_decider *decider;
+    const rn_gateway *gateway;
+    const rn_planning *planning;   /* NULL: there are no jobs */
+    const rn_recording *recording; /* NULL: nothing is recorded */
+} rn_status_parts;
+
+int rn_status_write(const rn_snapshot *snapshot, const rn_status_parts *parts, rn_output *out);
 
 #endif

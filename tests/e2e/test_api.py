@@ -29,9 +29,10 @@ def listen(request, tmp_path):
 
 @pytest.fixture
 def api(gateway):
-    def start(*limits, token=None, listen=None, **provider):
+    def start(*limits, token=None, listen=None, jobs=(), **provider):
         settings = {**({"token": token} if token else {}), **({"listen": listen} if listen else {})}
-        return Api(gateway(one_provider(URL, limits, settings=settings, **provider)), token)
+        config = one_provider(URL, limits, settings=settings, **provider)
+        return Api(gateway({**config, "jobs": list(jobs)} if jobs else config), token)
 
     return start
 
@@ -595,7 +596,9 @@ def test_every_documented_answer(api):
     """Each operation with each status, but 503 where nothing but a lack of memory gives it."""
     limits = slots(1), {"name": "c", "kind": "rate", "rate": "1/h", "burst": 10, "counts": "cost",
                         "scope": {"by": ["account"]}}, {**SHARE, "ceiling": 1000}
-    api = api(*limits, token="secret", breaker={"strategy": "consecutive", "threshold": 1})
+    jobs = [{"name": "slots", "account": "a", "endpoint": "GET /x", "interval": "1h"}]
+    api = api(*limits, token="secret", jobs=jobs, endpoints=["/x"],
+              breaker={"strategy": "consecutive", "threshold": 1})
     lease = api.granted(ASK, {"Idempotency-Key": "k"})
     for method, path, _ in operations():
         target = path.replace("{name}", "slots").replace("{key}", "a")
@@ -610,6 +613,10 @@ def test_every_documented_answer(api):
         assert api.call("POST", target, {}, b"{}").status == 415
     assert api.get("limits/slots/%").status == 400
     assert api.get("limits/none/a").status == 404
+    assert api.get("plan/jobs/%").status == 400
+    assert api.get("plan/jobs/none").status == 404
+    assert api.post("runs", {"job": "slots", "requests": 1}).status == 200
+    assert api.post("runs", {"job": "none", "requests": 1}).status == 404
     assert api.post("check", ASK).status == 200
     with api.client() as client:
         api.ask(client, "/v1/acquire", {**ASK, "timeout": 20000}, {"Idempotency-Key": "w"})

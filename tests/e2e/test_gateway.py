@@ -68,7 +68,8 @@ def test_other_accounts_are_out_of_reach(provider, gateway):
 
 def test_ration_fields_are_read_and_removed(provider, gateway):
     up = provider(hello)
-    gw = gateway(one_provider(up.url))
+    jobs = [{"name": "nightly", "account": "a", "endpoint": "GET /x", "interval": "24h"}]
+    gw = gateway({**one_provider(up.url, endpoints=["/x"]), "jobs": jobs})
     fields = {
         "Ration-Tenant": "t",
         "Ration-Class": "c",

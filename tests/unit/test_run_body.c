@@ -63,6 +63,7 @@ static void test_faults(void **state)
         {"{\"job\":\"a\",\"requests\":1e400}", "requests", "1e400 is too large", 23},
         {"{\"job\":\"a\",\"requests\":1,\"retries\":-2}", "retries", "-2 is too small", 35},
         {"{\"job\":\"a\",\"requests\":1,\"fanOut\":[1]}", "fanOut", "an array where a number should be", 34},
+        {"{\"job\":\"a\",\"requests\":1,\"fanOut\":1000000001}", "fanOut", "1000000001 is too large", 34},
         {"{\"job\":\"a\",\"requests\":1,\"took\":0.0001}", "took", "0.0001 has more than 3 places", 32},
         {"{\"job\":\"a\",\"requests\":1,\"took\":9007199254740.993}", "took", "9007199254740.993 is too large", 32},
         {"{\"job\":\"a\",\"requests\":1,\"requests\":1}", "requests", "\"requests\" occurs twice", 25},

@@ -27,15 +27,14 @@ typedef struct step {
     int64_t at_s;
     bool begins;
     rn_run_end ended;
-    int64_t requests, retries; /* of the run that has ended whole */
+    int64_t requests, retries, begun_s; /* of the run that has ended whole */
 } step;
 
 static void step_take(rn_run_meter *meter, const step *s)
 {
     const rn_run_pace pace = rn_run_pace_of(interval_us, effective_us);
     const ration_time now = {s->at_s * SECOND};
-    ration_run run = {.requests = -1, .retries = -1};
-    rn_run_end ended = RN_RUN_NONE;
+    rn_run_told told = {.end = RN_RUN_NONE};
     bool begins = false;
 
     CHECK_ROW(s->why);
@@ -43,7 +42,7 @@ static void step_take(rn_run_meter *meter, const step *s)
     case COME:
     case AGAIN:
     case WAIT:
-        begins = rn_run_arrive(meter, now, pace, &ended, &run);
+        begins = rn_run_arrive(meter, now, pace, &told);
         if (s->what != WAIT)
             rn_run_sent(meter, s->what == AGAIN);
         break;
@@ -55,7 +54,7 @@ static void step_take(rn_run_meter *meter, const step *s)
         rn_run_leave(meter, now, s->what == GO);
         break;
     case LOOK:
-        ended = rn_run_over(meter, now, pace, &run);
+        told = rn_run_over(meter, now, pace);
         break;
     case DROP:
         rn_run_drop(meter);
@@ -64,9 +63,12 @@ static void step_take(rn_run_meter *meter, const step *s)
         break;
     }
     CHECK_EQ(begins, s->begins);
-    CHECK_EQ(ended, s->ended);
-    CHECK_EQ(run.requests, s->ended == RN_RUN_WHOLE ? s->requests : -1);
-    CHECK_EQ(run.retries, s->ended == RN_RUN_WHOLE ? s->retries : -1);
+    CHECK_EQ(told.end, s->ended);
+    if (told.end == RN_RUN_WHOLE) {
+        CHECK_EQ(told.run.requests, s->requests);
+        CHECK_EQ(told.run.retries, s->retries);
+        CHECK_EQ(told.begun.us, s->begun_s * SECOND);
+    }
     CHECK(meter->under_way >= 0);
 }
 
@@ -81,21 +83,21 @@ static void steps_take(const step *steps)
 static void test_a_pause_ends_a_run(void **state)
 {
     static const step steps[] = {
-        {"nothing has come", LOOK, 0, false, RN_RUN_NONE, 0, 0},
-        {"the first request begins a run", COME, 1, true, RN_RUN_NONE, 0, 0},
-        {"it is under way, however long", LOOK, 50, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 50, false, RN_RUN_NONE, 0, 0},
-        {"a retry is told apart", AGAIN, 51, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 52, false, RN_RUN_NONE, 0, 0},
-        {"one within the pause is of it", COME, 53, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 53, false, RN_RUN_NONE, 0, 0},
-        {"a moment before a quarter of the interval", LOOK, 62, false, RN_RUN_NONE, 0, 0},
-        {"a quarter of it", LOOK, 63, false, RN_RUN_WHOLE, 2, 1},
-        {"once", LOOK, 64, false, RN_RUN_NONE, 0, 0},
-        {"the next one counts anew", COME, 70, true, RN_RUN_NONE, 0, 0},
-        {"", GO, 71, false, RN_RUN_NONE, 0, 0},
-        {"nobody looked: the next request ends it", COME, 81, true, RN_RUN_WHOLE, 1, 0},
-        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0},
+        {"nothing has come", LOOK, 0, false, RN_RUN_NONE, 0, 0, 0},
+        {"the first request begins a run", COME, 1, true, RN_RUN_NONE, 0, 0, 0},
+        {"it is under way, however long", LOOK, 50, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 50, false, RN_RUN_NONE, 0, 0, 0},
+        {"a retry is told apart", AGAIN, 51, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 52, false, RN_RUN_NONE, 0, 0, 0},
+        {"one within the pause is of it", COME, 53, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 53, false, RN_RUN_NONE, 0, 0, 0},
+        {"a moment before a quarter of the interval", LOOK, 62, false, RN_RUN_NONE, 0, 0, 0},
+        {"a quarter of it", LOOK, 63, false, RN_RUN_WHOLE, 2, 1, 1},
+        {"once", LOOK, 64, false, RN_RUN_NONE, 0, 0, 0},
+        {"the next one counts anew", COME, 70, true, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 71, false, RN_RUN_NONE, 0, 0, 0},
+        {"nobody looked: the next request ends it", COME, 81, true, RN_RUN_WHOLE, 1, 0, 70},
+        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0, 0},
     };
     (void)state;
     steps_take(steps);
@@ -104,15 +106,15 @@ static void test_a_pause_ends_a_run(void **state)
 static void test_an_interval_ends_a_run(void **state)
 {
     static const step steps[] = {
-        {"a run without a pause", COME, 0, true, RN_RUN_NONE, 0, 0},
-        {"", COME, 59, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 59, false, RN_RUN_NONE, 0, 0},
-        {"the plan says that this is the next one", COME, 60, true, RN_RUN_WHOLE, 2, 0},
-        {"what is under way still is of the one before", GO, 61, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 62, false, RN_RUN_NONE, 0, 0},
-        {"so the pause is counted from the last of both", LOOK, 71, false, RN_RUN_NONE, 0, 0},
-        {"", LOOK, 72, false, RN_RUN_WHOLE, 1, 0},
-        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0},
+        {"a run without a pause", COME, 0, true, RN_RUN_NONE, 0, 0, 0},
+        {"", COME, 59, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 59, false, RN_RUN_NONE, 0, 0, 0},
+        {"the plan says that this is the next one", COME, 60, true, RN_RUN_WHOLE, 2, 0, 0},
+        {"what is under way still is of the one before", GO, 61, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 62, false, RN_RUN_NONE, 0, 0, 0},
+        {"so the pause is counted from the last of both", LOOK, 71, false, RN_RUN_NONE, 0, 0, 0},
+        {"", LOOK, 72, false, RN_RUN_WHOLE, 1, 0, 60},
+        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0, 0},
     };
     (void)state;
     steps_take(steps);
@@ -121,29 +123,29 @@ static void test_an_interval_ends_a_run(void **state)
 static void test_what_is_not_learned(void **state)
 {
     static const step steps[] = {
-        {"one of two requests is refused", COME, 0, true, RN_RUN_NONE, 0, 0},
-        {"", WAIT, 1, false, RN_RUN_NONE, 0, 0},
-        {"", LOSE, 2, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 3, false, RN_RUN_NONE, 0, 0},
-        {"so the run was not whole", LOOK, 13, false, RN_RUN_CUT, 0, 0},
-        {"what waits long keeps a run open", WAIT, 20, true, RN_RUN_NONE, 0, 0},
-        {"", LOOK, 70, false, RN_RUN_NONE, 0, 0},
-        {"", SENT, 70, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 71, false, RN_RUN_NONE, 0, 0},
-        {"the cut of the one before is forgotten", LOOK, 81, false, RN_RUN_WHOLE, 1, 0},
-        {"a retry alone is no run", AGAIN, 90, true, RN_RUN_NONE, 0, 0},
-        {"", GO, 90, false, RN_RUN_NONE, 0, 0},
-        {"", LOOK, 100, false, RN_RUN_CUT, 0, 0},
-        {"one that is told of otherwise ends unseen", COME, 110, true, RN_RUN_NONE, 0, 0},
-        {"", WAIT, 110, false, RN_RUN_NONE, 0, 0},
-        {"", DROP, 111, false, RN_RUN_NONE, 0, 0},
-        {"and what of it is sent later counts nowhere", SENT, 112, false, RN_RUN_NONE, 0, 0},
-        {"", LOSE, 112, false, RN_RUN_NONE, 0, 0},
-        {"nor does it cut what comes next", COME, 113, true, RN_RUN_NONE, 0, 0},
-        {"", GO, 114, false, RN_RUN_NONE, 0, 0},
-        {"", GO, 115, false, RN_RUN_NONE, 0, 0},
-        {"", LOOK, 125, false, RN_RUN_WHOLE, 1, 0},
-        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0},
+        {"one of two requests is refused", COME, 0, true, RN_RUN_NONE, 0, 0, 0},
+        {"", WAIT, 1, false, RN_RUN_NONE, 0, 0, 0},
+        {"", LOSE, 2, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 3, false, RN_RUN_NONE, 0, 0, 0},
+        {"so the run was not whole", LOOK, 13, false, RN_RUN_CUT, 0, 0, 0},
+        {"what waits long keeps a run open", WAIT, 20, true, RN_RUN_NONE, 0, 0, 0},
+        {"", LOOK, 70, false, RN_RUN_NONE, 0, 0, 0},
+        {"", SENT, 70, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 71, false, RN_RUN_NONE, 0, 0, 0},
+        {"the cut of the one before is forgotten", LOOK, 81, false, RN_RUN_WHOLE, 1, 0, 20},
+        {"a retry alone is no run", AGAIN, 90, true, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 90, false, RN_RUN_NONE, 0, 0, 0},
+        {"", LOOK, 100, false, RN_RUN_CUT, 0, 0, 0},
+        {"one that is told of otherwise ends unseen", COME, 110, true, RN_RUN_NONE, 0, 0, 0},
+        {"", WAIT, 110, false, RN_RUN_NONE, 0, 0, 0},
+        {"", DROP, 111, false, RN_RUN_NONE, 0, 0, 0},
+        {"and what of it is sent later counts nowhere", SENT, 112, false, RN_RUN_NONE, 0, 0, 0},
+        {"", LOSE, 112, false, RN_RUN_NONE, 0, 0, 0},
+        {"nor does it cut what comes next", COME, 113, true, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 114, false, RN_RUN_NONE, 0, 0, 0},
+        {"", GO, 115, false, RN_RUN_NONE, 0, 0, 0},
+        {"", LOOK, 125, false, RN_RUN_WHOLE, 1, 0, 113},
+        {NULL, STOP, 0, false, RN_RUN_NONE, 0, 0, 0},
     };
     (void)state;
     steps_take(steps);
