@@ -326,20 +326,6 @@ static int thing_put(rn_batch *batch, rn_thing *thing, const rn_copy *copy)
     return RATION_OK;
 }
 
-/* Each array's rows are told apart by their instants. */
-static bool is_ordered(const ration_record *record)
-{
-    const ration_quota_record *q = &record->u.quota;
-
-    if (record->type != RATION_RECORD_QUOTA)
-        return true;
-    for (size_t i = 1; i < q->timeline_count; i++) {
-        if (!rn_time_before(q->timeline[i - 1].last, q->timeline[i].last))
-            return false;
-    }
-    return q->timeline != NULL || q->timeline_count == 0;
-}
-
 /* A limit is absent or has a name, as its type asks. */
 static bool is_named(const ration_record *record)
 {
@@ -358,7 +344,7 @@ int rn_batch_put(rn_batch *batch, const ration_record *record)
     rn_thing *thing = NULL;
     bool made;
 
-    if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record) || !is_ordered(record))
+    if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record))
         return RATION_ERR_INVALID;
 
     const int err = thing_make(batch, (unsigned)record->type, texts, &thing, &made);
@@ -416,7 +402,7 @@ int rn_batch_restore(rn_batch *batch, const ration_record *record, int64_t id)
     rn_thing *thing = NULL;
     bool made;
 
-    if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record) || !is_ordered(record))
+    if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record))
         return RATION_ERR_INVALID;
 
     const int err = thing_make(batch, (unsigned)record->type, texts, &thing, &made);

@@ -321,7 +321,8 @@ void rn_ledger_close(rn_ledger *ledger, ration_time now)
     if (ledger == NULL)
         return;
     flight_await(ledger);
-    ledger->store->kind->close(ledger->store, now, ledger->batch.waiting_count == 0);
+    ledger->store->kind->close(ledger->store, now,
+                               ledger->batch.waiting_count == 0 ? RN_ENDING_CLEAN : RN_ENDING_UNCLEAN);
     ledger_free(ledger);
 }
 
@@ -331,6 +332,6 @@ void rn_ledger_abandon(rn_ledger *ledger)
         return;
     flight_await(ledger);
     if (ledger->store != NULL)
-        ledger->store->kind->close(ledger->store, ration_time_of(0), false);
+        ledger->store->kind->close(ledger->store, ration_time_of(0), RN_ENDING_KILLED);
     ledger_free(ledger);
 }

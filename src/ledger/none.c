@@ -13,10 +13,10 @@ static int none_write(rn_store *store, const rn_batch *batch, rn_ledger_error *e
     return RATION_OK;
 }
 
-static void none_close(rn_store *store, ration_time now, bool clean)
+static void none_close(rn_store *store, ration_time now, rn_ending ending)
 {
     (void)now;
-    (void)clean;
+    (void)ending;
     rn_mem_free(rn_mem_default(), store);
 }
 

@@ -363,14 +363,20 @@ static int mark_closed(sqlite_store *s, ration_time now)
     return end_transaction(s, rc);
 }
 
-static void sqlite_close(rn_store *store, ration_time now, bool clean)
+static void sqlite_close(rn_store *store, ration_time now, rn_ending ending)
 {
     sqlite_store *s = store_of(store);
-    rn_ledger_error ignored;
-
-    /* If the mark cannot be written, the next start is the wiser for it. */
-    if (clean && check_there(s, &ignored) == RATION_OK && mark_closed(s, now) == SQLITE_OK)
-        (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (ending == RN_ENDING_KILLED || !is_at(s->log_path, &s->log)) {
+        store_free(s);
+        return;
+    }
+    if (!rn_file_is_there(&s->file)) {
+        /* SQLite leaves the log of a file that has gone, and it would be taken for that of whatever comes there. */
+        (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    } else if (ending == RN_ENDING_CLEAN) {
+        (void)mark_closed(s, now); /* if that fails, the next start is the wiser for it */
+    }
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     store_free(s);
 }
 
@@ -384,10 +390,10 @@ static int looking_write(rn_store *store, const rn_batch *batch, rn_ledger_error
     return RATION_ERR_IO;
 }
 
-static void looking_close(rn_store *store, ration_time now, bool clean)
+static void looking_close(rn_store *store, ration_time now, rn_ending ending)
 {
     (void)now;
-    (void)clean;
+    (void)ending;
     store_free(store_of(store));
 }
 
@@ -475,7 +481,7 @@ static int open_to_write(sqlite_store *s, ration_time now, bool is_new, bool orp
 
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(s->db, BUSY_MS);
-    /* The log is merged into the file at a stop in order; any other leaves both as a kill would. */
+    /* The log is merged into the file by a close; whatever ends without one leaves both as a kill would. */
     if (rc == SQLITE_OK)
         rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (rc == SQLITE_OK)

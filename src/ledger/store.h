@@ -10,11 +10,17 @@
 
 typedef struct rn_store rn_store;
 
+typedef enum rn_ending {
+    RN_ENDING_CLEAN = 0, /* all that was put is written */
+    RN_ENDING_UNCLEAN,
+    RN_ENDING_KILLED, /* as if nobody had closed it */
+} rn_ending;
+
 typedef struct rn_store_kind {
     bool keeps; /* what is put should be gathered for it */
     /* Write what is in flight, all of it or nothing. On any thread, one at a time. RATION_ERR_IO with `*error`. */
     int (*write)(rn_store *store, const rn_batch *batch, rn_ledger_error *error);
-    void (*close)(rn_store *store, ration_time now, bool clean); /* and free */
+    void (*close)(rn_store *store, ration_time now, rn_ending ending); /* and free */
 } rn_store_kind;
 
 struct rn_store {
