@@ -8,6 +8,8 @@
 
 #include <ration/config.h>
 
+struct rn_jobs;
+
 enum {
     RN_EXIT_OK = 0,
     RN_EXIT_FAULTS = 1, /* the command did its work and the answer is no: faults, a decision that differs */
@@ -24,6 +26,7 @@ typedef struct rn_command {
 } rn_command;
 
 int rn_cmd_demo(const rn_command *self, int argc, char **argv);
+int rn_cmd_plan(const rn_command *self, int argc, char **argv);
 int rn_cmd_replay(const rn_command *self, int argc, char **argv);
 int rn_cmd_schema(const rn_command *self, int argc, char **argv);
 int rn_cmd_simulate(const rn_command *self, int argc, char **argv);
@@ -38,6 +41,12 @@ int rn_usage_error(const rn_command *self, const char *format, ...) __attribute_
 
 /* Every fault of a config as a line, with the line of the file and a caret below it. */
 void rn_faults_print(const ration_config_faults *faults, FILE *out);
+
+/*
+ * The plan of a config alone, as if nothing had been spent. RATION_ERR_CONFIG: a job that cannot be planned; it has been
+ * printed to `out`. RATION_ERR_NOMEM.
+ */
+int rn_plan_make(const ration_config *config, struct rn_jobs *jobs, ration_time now, FILE *out);
 
 /* Flushes standard output; RN_EXIT_USAGE with a message if it could not be written, else `status`. */
 int rn_finish_output(int status);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* `ration validate FILE`: every fault or warning of a config, each with its line and a caret below it. */
+/*
+ * `ration validate FILE`: every fault or warning of a config, each with its line and a caret below it; and what of the
+ * plan of its jobs does not fit.
+ */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include <ration/config.h>
 
 #include "cli/cli.h"
+#include "jobs/jobs.h"
+#include "net/clock.h"
 
 void rn_faults_print(const ration_config_faults *faults, FILE *out)
 {
@@ -19,6 +25,49 @@ void rn_faults_print(const ration_config_faults *faults, FILE *out)
     }
 }
 
+static void plan_fault_print(void *ctx, size_t index, const char *text, const char *hint)
+{
+    const rn_job *job = rn_jobs_at(ctx, index);
+
+    (void)printf("%s:%" PRIu32 ":%" PRIu32 ": jobs[%zu]: %s (%s)\n", job->place.file, job->place.line,
+                 job->place.column, index, text, hint);
+}
+
+int rn_plan_make(const ration_config *config, rn_jobs *jobs, ration_time now, FILE *out)
+{
+    ration_fault fault = {"", ""};
+    size_t index = 0;
+    const int err = rn_jobs_plan(jobs, now, NULL, NULL, NULL, &fault);
+
+    if (err != RATION_ERR_CONFIG)
+        return err;
+
+    const rn_job *job = sscanf(fault.path, "jobs[%zu]", &index) == 1 ? rn_config_job(config, index) : NULL;
+
+    if (job != NULL)
+        (void)fprintf(out, "%s:%" PRIu32 ":%" PRIu32 ": ", job->place.file, job->place.line, job->place.column);
+    (void)fprintf(out, "%s: %s\n", fault.path, fault.text);
+    return err;
+}
+
+/* RATION_ERR_CONFIG: the jobs of a good config cannot be planned, or their plan does not fit. */
+static int plan_check(const ration_config *config)
+{
+    rn_jobs *jobs = NULL;
+    rn_clock clock;
+    int err = rn_jobs_new(config, &jobs);
+
+    rn_clock_start(&clock);
+    if (err == RATION_OK)
+        err = rn_plan_make(config, jobs, rn_clock_now(&clock), stdout);
+    if (err == RATION_OK)
+        err = rn_jobs_faults(jobs, jobs, plan_fault_print);
+    if (err == RATION_OK && !rn_jobs_planned(jobs)->feasible)
+        err = RATION_ERR_CONFIG;
+    rn_jobs_free(jobs);
+    return err;
+}
+
 int rn_cmd_validate(const rn_command *self, int argc, char **argv)
 {
     ration_config *config = NULL;
@@ -29,17 +78,18 @@ int rn_cmd_validate(const rn_command *self, int argc, char **argv)
     if (argv[1][0] == '-')
         return rn_usage_error(self, "unknown option '%s'", argv[1]);
 
-    const int err = ration_config_load(argv[1], NULL, &config, &faults);
+    int err = ration_config_load(argv[1], NULL, &config, &faults);
 
     if (config != NULL) {
         ration_config_faults warnings = {NULL, 0, NULL};
 
         warnings.items = ration_config_warnings(config, &warnings.count);
         rn_faults_print(&warnings, stdout);
+        err = plan_check(config);
     }
     if (faults.count > 0) {
         rn_faults_print(&faults, stdout);
-    } else if (err != RATION_OK) {
+    } else if (err != RATION_OK && err != RATION_ERR_CONFIG) {
         (void)fprintf(stderr, "ration validate: %s\n", ration_err_text(err));
     }
     ration_config_faults_fini(&faults);

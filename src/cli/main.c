@@ -49,8 +49,21 @@ static const rn_command commands[] = {
      "GET /__ration/counts on the same port tells what it has seen. Runs until a signal.",
      rn_cmd_simulate},
     {"validate", "FILE", "check a config file and print every fault with its line",
-     "Prints nothing and exits 0 when the file is good. Exits 1 when it has faults, 2 when it cannot be read.",
+     "Prints nothing and exits 0 when the file is good. Exits 1 when it has faults or its jobs cannot be planned "
+     "within\n"
+     "its quotas, 2 when it cannot be read.",
      rn_cmd_validate},
+    {"plan", "FILE [--fanout NAME=N]... [--at TIME] [--json]",
+     "how often the jobs of a config can run within its quotas",
+     "Prints each job's interval as wanted and as planned, and what of each quota that uses; where jobs have to run\n"
+     "less often than wanted, what would have to change. Every window is a whole one, with nothing spent.\n"
+     "\n"
+     "  --fanout NAME=N  the inventory NAME has N members, instead of the estimates in FILE\n"
+     "  --at TIME        plan for the windows of another time than now, such as 2027-02-01 or 2027-02-01T12:00:00Z\n"
+     "  --json           print it as the gateway's GET /v1/plan does\n"
+     "\n"
+     "Exits 1 when the plan does not fit or FILE has faults, 2 when it cannot be read.",
+     rn_cmd_plan},
     {"schema", "[--markdown]", "print the JSON Schema of the config file",
      "For editors that complete and check YAML. --markdown prints the reference page of all keys instead.",
      rn_cmd_schema},

@@ -252,6 +252,18 @@ static void accounts_gather(job_check *check)
     }
 }
 
+/* Jobs of one file stand together: its name is kept once for each time that it changes. */
+static void place_set(rn_loader *loader, const rn_node *given, rn_job *job, const rn_job *before)
+{
+    const rn_mark *at = &given->at;
+    const bool same = before != NULL && before->place.file != NULL && strcmp(before->place.file, at->source->name) == 0;
+
+    job->place =
+        (rn_place){.file = same ? before->place.file : rn_loader_keep(loader, ration_text_of(at->source->name)),
+                   .line = at->line,
+                   .column = at->column};
+}
+
 void rn_check_jobs(rn_loader *loader, const rn_node *given, void *self)
 {
     rn_config_model *model = self;
@@ -270,6 +282,7 @@ void rn_check_jobs(rn_loader *loader, const rn_node *given, void *self)
     for (size_t i = 0; check.endpoints != NULL && i < model->job_count && entry != NULL; i++, entry = entry->next) {
         const size_t item = rn_path_index(loader, i);
 
+        place_set(loader, entry->value, &model->jobs[i].job, i > 0 ? &model->jobs[i - 1].job : NULL);
         check_account(&check, entry->value, &model->jobs[i]);
         rn_path_pop(loader, item);
     }

@@ -65,9 +65,16 @@ typedef struct rn_account {
     rn_credential credential;
 } rn_account;
 
+/* Where something stands in the files of a config. */
+typedef struct rn_place {
+    const char *file;
+    uint32_t line, column; /* from 1 */
+} rn_place;
+
 /* A job that somebody runs again and again. Chapter 4. */
 typedef struct rn_job {
     const char *name;
+    rn_place place;
     uint32_t account;    /* its index */
     const char *method;  /* of `endpoint`, "GET /a/{b}"; GET, where that is a bare path */
     const char *path;    /* its path with `vars` put in; what still stands in braces only children know */

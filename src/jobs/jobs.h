@@ -45,8 +45,9 @@ RATION_MUST_CHECK int rn_jobs_ran(rn_jobs *jobs, size_t index, const ration_run 
 RATION_MUST_CHECK int rn_jobs_inventory(rn_jobs *jobs, ration_text name, int64_t children);
 
 /*
- * Plan at `now`. `decider` NULL: every window has just begun where it would have at `now`, with nothing spent. What is
- * reported of the keys that a job reaches stands for each of its children's keys; keys without a counter count as new.
+ * Plan at `now`. `decider` NULL: every window begins at `now`, as long as the one that `now` is in, with nothing spent.
+ * The tightest of the counters that are reported for a key that children leave open stands for each of theirs; keys
+ * without a counter count as new.
  * `changed` (may be NULL) is told of every interval that is not as before. On an error the last plan stands.
  *
  * Errors  RATION_ERR_NOMEM; RATION_ERR_CONFIG with `*fault` filled.
@@ -72,8 +73,14 @@ ration_time rn_jobs_next_run(const rn_jobs *jobs, size_t index, ration_time now)
 /* A run begins: the gateway saw its first call, or a runner said so. */
 void rn_jobs_begins(rn_jobs *jobs, size_t index, ration_time now);
 
-/* The plan as a table that a person can read, with what would have to change for it to fit. Appends to `out`. */
-void rn_jobs_table(const rn_jobs *jobs, ration_time now, rn_output *out);
+/*
+ * What of the last plan does not fit, in the order of the jobs: a scope at the job that uses most of it, a job that
+ * takes longer than its interval at itself. `text` says what is wrong, `hint` what would have to change. RATION_ERR_NOMEM.
+ */
+RATION_MUST_CHECK int rn_jobs_faults(const rn_jobs *jobs, void *ctx,
+                                     void (*fault)(void *ctx, size_t index, const char *text, const char *hint));
+/* The last plan as a table that a person can read, with what would have to change for it to fit. Appends to `out`. */
+void rn_jobs_table(const rn_jobs *jobs, rn_output *out);
 /* The plan, or one job of it, as JSON: the bodies of GET /v1/plan and /v1/plan/jobs/{name}, and of `plan --json`. */
 void rn_jobs_json(const rn_jobs *jobs, ration_time now, rn_output *out);
 void rn_job_json(const rn_jobs *jobs, size_t index, ration_time now, rn_output *out);

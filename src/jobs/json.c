@@ -7,7 +7,7 @@
  */
 #include "jobs/parts.h"
 
-static const char *priority_name(ration_priority priority)
+const char *rn_priority_name(ration_priority priority)
 {
     switch (priority) {
     case RATION_PRIORITY_CRITICAL:
@@ -74,7 +74,7 @@ void rn_job_json(const rn_jobs *jobs, size_t index, ration_time now, rn_output *
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "name", job->name);
     rn_output_str(out, "account", rn_config_account(jobs->config, job->account)->name);
-    rn_output_str(out, "priority", priority_name(job->priority));
+    rn_output_str(out, "priority", rn_priority_name(job->priority));
     rn_output_ms(out, "desiredMs", job->interval_us);
     if (state->inventory != NULL)
         rn_output_int(out, "fanOut", rn_job_children(state));

@@ -2,6 +2,7 @@
 #ifndef RN_JOBS_PARTS_H
 #define RN_JOBS_PARTS_H
 
+#include "base/text.h"
 #include "jobs/jobs.h"
 #include "jobs/keys.h"
 
@@ -45,6 +46,17 @@ struct rn_jobs {
     bool too_many; /* uses: nothing can be planned */
     ration_plan *plan;
 };
+
+/*
+ * How a job could run as desired, or at all: "device-status at 60s fits when daily (acme) is 12600 or the interval is
+ * 151.2s". False, and nothing written: it does.
+ */
+bool rn_job_remedy(const rn_jobs *jobs, size_t index, rn_builder *b);
+/* The smallest maximum of a scope's quota with which `units` can be used within its horizon; RATION_UNSET: none. */
+int64_t rn_scope_enough(const rn_jobs *jobs, size_t scope, int64_t units);
+/* A duration as a config would have it: "60s", "151.2s", "24h". Below a millisecond it rounds up. */
+void rn_builder_span(rn_builder *b, int64_t us);
+const char *rn_priority_name(ration_priority priority);
 
 /* Children of a run: of the inventory, else as estimated; 1 of a job without. */
 int64_t rn_job_children(const rn_job_state *job);

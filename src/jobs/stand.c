@@ -4,7 +4,8 @@
  *
  * A key for which there are counters stands as the tightest of them: the one that allows the slowest pace. It stands
  * for many where children have keys of their own, and a plan that fits the tightest fits all. A key without a counter
- * has its whole window, with the maximum of the rule.
+ * has nothing spent yet, of the maximum of the rule; without a decider it has a whole window before it too, so that a
+ * plan of the config alone does not depend on the time of day.
  *
  * What the decider reports as remaining has in it all that a provider has said, what is carried over a window's end
  * and what a 429 has exhausted. It is never below 0; a debt shows in what is used.
@@ -26,7 +27,7 @@ typedef struct standing {
     bool nomem;
 } standing;
 
-static void stand_whole(rn_plan_key *key, ration_time now, ration_ratio reserve)
+static void stand_fresh(rn_plan_key *key, ration_time now, ration_ratio reserve, bool begins)
 {
     const ration_limit_rule *rule = key->limit->rule;
     const rn_quota_budget budget = rn_quota_budget_fresh(rule, key->share, reserve);
@@ -38,6 +39,10 @@ static void stand_whole(rn_plan_key *key, ration_time now, ration_ratio reserve)
     key->counted = false;
     if (!rn_quota_window_at(rule, key->limit->zone, now, &state->start, &state->end))
         state->rolling_us = rule->window.rolling_us;
+    if (begins && state->rolling_us == 0) {
+        state->end = rn_time_add(now, state->end.us - state->start.us);
+        state->start = now;
+    }
 }
 
 /* `now` may lie before the decider's, whose clock never goes back: then its window has just begun. */
@@ -134,7 +139,7 @@ int rn_plan_keys_stand(rn_plan_keys *keys, ration_time now, rn_decider *decider)
         .ctx = &s, .kinds = 1U << RATION_KIND_QUOTA, .timelines = true, .counter = stand_counter};
 
     for (size_t i = 0; i < keys->scope_count; i++)
-        stand_whole(keys->scopes[i], now, rn_plan_keys_reserve(keys));
+        stand_fresh(keys->scopes[i], now, rn_plan_keys_reserve(keys), decider == NULL);
     if (decider == NULL || keys->scope_count == 0)
         return RATION_OK;
 

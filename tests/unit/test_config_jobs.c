@@ -158,6 +158,9 @@ static void a_job_is_what_it_says(void **state)
 
     (void)state;
     CHECK_STR(job->name, "devices");
+    CHECK_STR(job->place.file, "f");
+    CHECK_EQ(job->place.line, 11);
+    CHECK_EQ(job->place.column, 3);
     CHECK_EQ(job->account, 1);
     CHECK_STR(job->method, "post");
     CHECK_STR(job->path, "/orgs/549236/wireless/devices");
