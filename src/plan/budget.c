@@ -133,7 +133,7 @@ bool rn_scope_return(const ration_plan_scope *scope, ration_time now, rn_return 
     while (r->next < timeline->count) {
         r->after_us = ends_us + (int64_t)(r->next + 1) * timeline->width_us;
         r->next++;
-        if (r->after_us > 0 && r->after_us < counts_us)
+        if (r->after_us > 0 && r->after_us <= counts_us)
             return true;
     }
     /* By then all that has been spent is back. */

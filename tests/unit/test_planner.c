@@ -491,6 +491,7 @@ static void test_rolling(void **state)
     } rows[] = {
         {"an empty day", DAY, 3600, 0, 0, 24034000},
         {"spent just now", HOUR, 400, 300, 3600 - 60, 36600000},
+        {"spent in the minute that begins now", HOUR, 400, 300, 3600, 37200000},
         {"spent long ago", HOUR, 400, 300, 60, 9300000},
         {"nothing for two minutes", HOUR, 400, 400, 0, 9300000},
         {"nothing for three minutes", HOUR, 400, 400, 60, 60000000},
