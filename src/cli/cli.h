@@ -43,8 +43,8 @@ int rn_usage_error(const rn_command *self, const char *format, ...) __attribute_
 void rn_faults_print(const ration_config_faults *faults, FILE *out);
 
 /*
- * The plan of a config alone, as if nothing had been spent. RATION_ERR_CONFIG: a job that cannot be planned; it has been
- * printed to `out`. RATION_ERR_NOMEM.
+ * The plan of a config alone, as if nothing had been spent. RATION_ERR_CONFIG: a job that cannot be planned; it has
+ * been printed to `out`. RATION_ERR_NOMEM.
  */
 int rn_plan_make(const ration_config *config, struct rn_jobs *jobs, ration_time now, FILE *out);
 

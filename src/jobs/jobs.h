@@ -75,7 +75,8 @@ void rn_jobs_begins(rn_jobs *jobs, size_t index, ration_time now);
 
 /*
  * What of the last plan does not fit, in the order of the jobs: a scope at the job that uses most of it, a job that
- * takes longer than its interval at itself. `text` says what is wrong, `hint` what would have to change. RATION_ERR_NOMEM.
+ * takes longer than its interval at itself. `text` says what is wrong, `hint` what would have to change.
+ * RATION_ERR_NOMEM.
  */
 RATION_MUST_CHECK int rn_jobs_faults(const rn_jobs *jobs, void *ctx,
                                      void (*fault)(void *ctx, size_t index, const char *text, const char *hint));
