@@ -111,7 +111,7 @@ typedef struct ration_decision {
     ration_reason reason; /* why refused; RATION_REASON_NONE otherwise */
     ration_time retry_at; /* RATION_NEVER_US: unknown, or waiting does not help */
     bool estimate;        /* `retry_at` rests on what others declared */
-    const char *limit;    /* the limit that bound; NULL: none or an account's penalty */
+    const char *limit;    /* the limit that bound, of a queued request too; NULL: none or an account's penalty */
     ration_text key;      /* its scope key */
     const ration_lease *blocking;
     size_t blocking_count;

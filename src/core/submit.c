@@ -197,6 +197,10 @@ static void answer(ration_engine *engine, const rn_lease *lease, rn_finding *fin
         .at = engine->now,
         .retry_at = {RATION_NEVER_US},
     };
+    if (finding->bound && finding->counter != NULL) {
+        out->limit = finding->counter->limit->rule->name;
+        out->key = finding->counter->key;
+    }
 }
 
 /* Does it take what a waiter of its priority keeps a place for? Nobody ahead of it does, or it would not be granted. */

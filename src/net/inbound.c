@@ -636,6 +636,7 @@ static void inbound_settle(rn_deferred *work)
     /* A request without a body owes its end even if nothing is left over. */
     if (inbound_may_parse(c) && (c->state != RN_INBOUND_HEAD || rn_buffer_size(&c->in) > 0))
         inbound_parse_rest(c);
+    const bool choked = c->state == RN_INBOUND_HEAD && !inbound_may_parse(c);
     inbound_continue(c);
     inbound_flush(c);
     if (c->lost && c->state != RN_INBOUND_DEAD)
@@ -659,6 +660,9 @@ static void inbound_settle(rn_deferred *work)
     if (events != c->watched && uv_poll_start(&c->poll, events, inbound_ready) == 0)
         c->watched = events;
     rn_server_wait(c->server, c, inbound_waits_for(c));
+    /* Requests that came before their turn wait here and not in the socket: no event would call for them. */
+    if (choked && inbound_may_parse(c) && rn_buffer_size(&c->in) > 0)
+        rn_loop_defer_next(c->server->loop, &c->settle);
 }
 
 /* ---- for the server */

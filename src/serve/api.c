@@ -301,10 +301,18 @@ bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head)
         operation_begin(api, operation, in, head);
         return true;
     }
+    if (rn_text_is(path, "/v1/events")) {
+        if (rn_text_is(head->method, "GET")) {
+            rn_bulletin_join(rn_gateway_bulletin(api->gateway), in);
+        } else {
+            reject_method(in, "GET");
+        }
+        return true;
+    }
     if (!rn_api_page_exists(path))
         return false;
     if (rn_text_is(head->method, "GET") || rn_text_is(head->method, "HEAD")) {
-        rn_api_page(api, in, path);
+        rn_api_page(api, in, path, rn_text_slice(head->target, path.size, head->target.size));
     } else {
         reject_method(in, "GET, HEAD");
     }

@@ -149,7 +149,16 @@ static void answer_refused(const rn_api_lease *lease, rn_inbound *in, const rati
         .account = ration_text_of(lease->account != NULL ? lease->account->name : NULL),
         .waited_us = lease->waited_us,
     };
+    const rn_refused refused = {
+        .account = problem.account,
+        .tenant = ration_text_of(lease->tenant[0] != '\0' ? lease->tenant : NULL),
+        .traceparent = rn_http_find(rn_inbound_head(in)->fields, "traceparent"),
+        .waited_us = lease->waited_us,
+        .decision = decision,
+        .detail = problem.detail,
+    };
 
+    rn_gateway_refused(lease->api->gateway, &refused);
     rn_reply_refusal(in, &problem, rn_loop_now(lease->api->loop));
 }
 
@@ -242,6 +251,7 @@ static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
     rn_api *api = call->api;
     const ration_rules *rules = ration_config_rules(api->config);
     rn_api_lease *lease = rn_mem_zalloc(rn_mem_default(), 1, sizeof *lease);
+    rn_builder b;
 
     if (lease == NULL)
         return NULL;
@@ -257,6 +267,8 @@ static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
     lease->ttl_us = request->ttl_us != RATION_UNSET ? request->ttl_us : ttl_default(provider);
     request->ttl_us = lease->ttl_us;
     request->user = lease;
+    rn_builder_init(&b, lease->tenant, sizeof lease->tenant);
+    rn_builder_text(&b, request->tenant);
     TAILQ_INSERT_TAIL(&api->states[RN_API_WAITING], lease, link);
     return lease;
 }
@@ -350,6 +362,7 @@ void rn_api_acquire(rn_api_call *call, ration_request *request, ration_text key,
     if (rn_gateway_draining(api->gateway)) {
         const ration_decision decision = rn_refusal_of(RATION_REASON_DRAINING, rn_loop_now(api->loop));
         lease->waited_us = RATION_UNSET;
+        rn_gateway_turned_away(api->gateway, RATION_REASON_DRAINING);
         lease_refused(lease, call, &decision, "the process is shutting down");
         return;
     }
@@ -402,6 +415,7 @@ void rn_api_leases_drain(rn_api *api)
         rn_api_call *call = lease->call;
         next = TAILQ_NEXT(lease, link);
         lease->waited_us = rn_max(0, rn_sub(now.us, lease->asked.us));
+        rn_gateway_turned_away(api->gateway, RATION_REASON_DRAINING);
         answer_refused(lease, call->in, &decision, "the process is shutting down");
         lease_give_back(lease);
         rn_api_call_end(call);

@@ -13,6 +13,7 @@
 #include "serve/status.h"
 #include "trace/writer.h"
 
+#define REFUSALS "/v1/refusals"
 #define KEY_MAX_BYTES 4096 /* more than any key has */
 
 /* The rows of one list, and those that had no more room. */
@@ -225,19 +226,46 @@ static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_t
     }
 }
 
+/* Why somebody was refused a while ago. */
+static void page_refusals(rn_api *api, rn_inbound *in, ration_text query)
+{
+    const ration_text asked = rn_text_slice(query, query.size > 0 ? 1 : 0, query.size);
+    char buffer[NAME_MAX_BYTES + KEY_MAX_BYTES];
+    rn_refused_filter filter;
+    ration_text parameter = {NULL, 0};
+    rn_output body;
+
+    if (rn_refused_filter_read(asked, buffer, sizeof buffer, &filter, &parameter) != RATION_OK) {
+        rn_api_reject(
+            in, 400, "bad_request", "Malformed query",
+            "tenant, account, limit, key, reason, since (milliseconds) and most (1 to 4096), each at most once",
+            rn_text_slice(parameter, 0, NAME_MAX_BYTES));
+        return;
+    }
+    rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+    rn_refusals_write(rn_gateway_refusals(api->gateway), &filter, &body);
+    page_send(api, in, body.err, &body);
+    rn_output_fini(&body);
+}
+
 bool rn_api_page_exists(ration_text path)
 {
     ration_text name, key;
 
-    return page_find(path) != NULL || counter_split(path, &name, &key) || rn_api_job_split(path, &name);
+    return page_find(path) != NULL || rn_text_is(path, REFUSALS) || counter_split(path, &name, &key) ||
+           rn_api_job_split(path, &name);
 }
 
-void rn_api_page(rn_api *api, rn_inbound *in, ration_text path)
+void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query)
 {
     const struct page *page = page_find(path);
     ration_text name, key;
     rn_output body;
 
+    if (page == NULL && rn_text_is(path, REFUSALS)) {
+        page_refusals(api, in, query);
+        return;
+    }
     if (page == NULL) {
         if (counter_split(path, &name, &key)) {
             page_counter(api, in, name, key);

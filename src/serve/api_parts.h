@@ -42,6 +42,7 @@ typedef struct rn_api_lease {
     ration_time asked;
     int64_t ttl_us;
     int64_t waited_us;   /* RATION_UNSET: refused at once */
+    char tenant[64];     /* as asked, cut; for those who look later */
     ration_time expires; /* HELD: lost then, if it is not renewed */
     rn_map_node by_key;
     char *key; /* Idempotency-Key; NULL: none, or forgotten */
@@ -118,8 +119,8 @@ void rn_api_leases_end(rn_api *api);
 
 /* ---- api_pages.c */
 
-/* GET of `path`, without its query, which exists. */
-void rn_api_page(rn_api *api, rn_inbound *in, ration_text path);
+/* GET of `path`, which exists; `query` is what stands behind it, with its '?'. */
+void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query);
 bool rn_api_page_exists(ration_text path);
 
 /* ---- api_plan.c */

@@ -14,7 +14,7 @@
 typedef struct rn_bulletin rn_bulletin;
 
 #define RN_BULLETIN_LISTENERS_MAX 64
-#define RN_BULLETIN_QUEUE ((size_t)1 << 20)
+#define RN_BULLETIN_QUEUE ((size_t)256 << 10)
 #define RN_BULLETIN_PULSE_US INT64_C(15000000) /* a comment after so long without an event, so that both ends know */
 
 /* What the listeners have got. */

@@ -42,7 +42,9 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
                          .gateway = *rn_gateway_counts(control->gateway),
                          .clock_forward = clock->steps_forward,
                          .clock_backward = clock->steps_backward,
-                         .draining = rn_gateway_draining(control->gateway)};
+                         .draining = rn_gateway_draining(control->gateway),
+                         .events = rn_bulletin_look(rn_gateway_bulletin(control->gateway))};
+    out->listeners = out->events.listeners;
     control->decider->ops->totals(control->decider, &out->totals);
     out->planning =
         control->planning != NULL ? *rn_planning_look(control->planning) : (rn_planning_counts){.feasible = 1};
@@ -193,16 +195,24 @@ static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
 
 static void on_gone(void *user, rn_inbound *in, rn_gone why)
 {
-    (void)user;
+    const rn_control *control = user;
+
     (void)why;
-    if (rn_inbound_user(in) != NULL)
+    if (!rn_bulletin_gone(rn_gateway_bulletin(control->gateway), in) && rn_inbound_user(in) != NULL)
         rn_api_gone(in);
+}
+
+static void on_drain(void *user, rn_inbound *in)
+{
+    const rn_control *control = user;
+
+    (void)rn_bulletin_drained(rn_gateway_bulletin(control->gateway), in);
 }
 
 int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_error *error)
 {
     static const rn_server_handlers handlers = {
-        .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_gone = on_gone};
+        .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_drain = on_drain, .on_gone = on_gone};
     const rn_address *address = &rn_config_settings(options->config)->control;
     const rn_server_options server = {
         .host = address->host, .port = address->port, .path = address->path, .max_connections = CONNECTIONS_MAX};

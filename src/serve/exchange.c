@@ -68,10 +68,66 @@ static void exchange_free(rn_exchange *x)
 {
     if (x->job != RN_NO_JOB)
         rn_planning_leaves(x->gateway->planning, x->job, x->sent);
+    rn_mem_free(rn_mem_default(), x->span);
     TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
     rn_mem_free(rn_mem_default(), x);
+}
+
+static void copy(char *out, size_t size, ration_text text)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, out, size);
+    rn_builder_text(&b, text);
+}
+
+/* What the event of this call will tell, if somebody is there to hear it. A call without it has no event. */
+static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_directives *directives)
+{
+    if (!rn_bulletin_heard(x->gateway->bulletin))
+        return;
+    x->span = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x->span);
+    if (x->span == NULL)
+        return;
+    x->span->began_at = rn_loop_now(x->gateway->loop);
+    copy(x->span->method, sizeof x->span->method, head->method);
+    copy(x->span->tenant, sizeof x->span->tenant, directives->tenant);
+    copy(x->span->traceparent, sizeof x->span->traceparent, rn_http_find(head->fields, "traceparent"));
+}
+
+static void span_tell(const rn_exchange *x, ration_outcome outcome)
+{
+    static const char *const outcomes[] = {
+        [RATION_OUTCOME_SUCCESS] = "success",
+        [RATION_OUTCOME_THROTTLED] = "throttled",
+        [RATION_OUTCOME_FAILURE] = "failure",
+        [RATION_OUTCOME_CANCELLED] = "cancelled",
+    };
+    const rn_span *span = x->span;
+    const ration_time now = rn_loop_now(x->gateway->loop);
+    char name[NAME_BYTES];
+    rn_output *out = span != NULL ? rn_bulletin_begin(x->gateway->bulletin, "call", now) : NULL;
+
+    if (out == NULL)
+        return;
+    rn_output_text(out, "requestId", rn_exchange_name(x, name, sizeof name));
+    rn_output_str(out, "account", x->to->account->name);
+    rn_output_str(out, "method", span->method);
+    if (span->tenant[0] != '\0')
+        rn_output_str(out, "tenant", span->tenant);
+    rn_output_ms(out, "startedAt", span->began_at.us);
+    rn_output_ms(out, "waitedMs", x->waited_us);
+    rn_output_ms(out, "durationMs", rn_max(0, rn_sub(now.us, x->granted_at.us)));
+    if (span->limit[0] != '\0')
+        rn_output_str(out, "limit", span->limit);
+    if (x->status > 0)
+        rn_output_int(out, "status", x->status);
+    rn_output_str(out, "outcome", outcomes[outcome]);
+    if (span->traceparent[0] != '\0')
+        rn_output_str(out, "traceparent", span->traceparent);
+    rn_bulletin_tell(x->gateway->bulletin);
 }
 
 static void exchange_release(rn_exchange *x, ration_outcome outcome)
@@ -107,6 +163,7 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
         }
     } else if (x->lease.generation != 0) {
         exchange_release(x, outcome);
+        span_tell(x, outcome);
         rn_gateway_touch(gw);
     }
     exchange_free(x);
@@ -205,12 +262,19 @@ void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
 /* Tell the client and the operator, and end. `detail` absent: the decision's explanation. */
 static void exchange_refuse(rn_exchange *x, const ration_decision *decision, ration_text detail)
 {
-    rn_gateway *gw = x->gateway;
     const rn_problem problem = {.decision = decision, .detail = detail};
+    const rn_http_fields fields =
+        x->in != NULL ? rn_inbound_head(x->in)->fields : (rn_http_fields){.items = NULL, .count = 0};
+    char name[NAME_BYTES];
+    const rn_refused refused = {.request_id = rn_exchange_name(x, name, sizeof name),
+                                .account = ration_text_of(x->to != NULL ? x->to->account->name : NULL),
+                                .tenant = rn_http_find(fields, "Ration-Tenant"),
+                                .traceparent = rn_http_find(fields, "traceparent"),
+                                .waited_us = x->waited_us,
+                                .decision = decision,
+                                .detail = detail};
 
-    rn_log_gated(gw->log, &gw->refusal_gates[decision->reason], rn_loop_now(gw->loop), "warn", "refused", "reason",
-                 ration_reason_name(decision->reason), "account", x->to != NULL ? x->to->account->name : NULL, "limit",
-                 decision->limit, NULL);
+    rn_gateway_refused(x->gateway, &refused);
     rn_exchange_fail(x, &problem);
     rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
 }
@@ -220,7 +284,7 @@ static void exchange_turn_away(rn_exchange *x, ration_reason reason, const char 
 {
     const ration_decision decision = rn_refusal_of(reason, rn_loop_now(x->gateway->loop));
 
-    x->gateway->counts.refusals[reason]++;
+    rn_gateway_turned_away(x->gateway, reason);
     exchange_refuse(x, &decision, ration_text_of(detail));
 }
 
@@ -397,6 +461,7 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
     };
     ration_decision decision;
 
+    span_begin(x, head, directives);
     const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
     rn_gateway_touch(gw);
     if (err == RATION_ERR_INVALID) {
@@ -416,6 +481,8 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
     case RATION_QUEUED:
     case RATION_PENDING:
         x->lease = decision.lease;
+        if (x->span != NULL)
+            copy(x->span->limit, sizeof x->span->limit, ration_text_of(decision.limit));
         rn_exchange_enter(x, RN_EXCHANGE_WAITING);
         return;
     case RATION_REFUSED:

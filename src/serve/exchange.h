@@ -46,6 +46,15 @@ typedef struct rn_destination {
     rn_check check;
 } rn_destination;
 
+/* What the event of a call tells beside what the exchange knows anyway. */
+typedef struct rn_span {
+    ration_time began_at;
+    char method[16];
+    char tenant[64];
+    char limit[64];       /* that made it wait; "": none did */
+    char traceparent[64]; /* as the client sent it: it goes on to the provider */
+} rn_span;
+
 typedef struct rn_exchange {
     rn_party party;
     TAILQ_ENTRY(rn_exchange) link;
@@ -66,6 +75,7 @@ typedef struct rn_exchange {
     bool retry;
     bool sent;      /* to the provider */
     bool throttled; /* the provider said "too many" */
+    rn_span *span;  /* NULL: nobody listened when it was asked for */
 } rn_exchange;
 
 #define RN_NO_JOB SIZE_MAX
@@ -113,6 +123,8 @@ struct rn_gateway {
         rn_log_gate gate;
     } forward, backward; /* steps of the wall clock that the log knows of */
     rn_log_gate error_gate;
+    rn_bulletin *bulletin;
+    rn_refusals *refusals;
 };
 
 /* ---- gateway.c */

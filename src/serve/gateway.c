@@ -82,6 +82,63 @@ static void breaker_log(rn_gateway *gw, const ration_event *event)
                  messages[event->breaker], "key", key, "cause", event->cause, "retry_at", timed ? until : NULL, NULL);
 }
 
+/* The same for those who listen. */
+static void event_tell(rn_gateway *gw, const ration_event *event)
+{
+    static const char *const states[] = {
+        [RATION_BREAKER_CLOSED] = "closed",
+        [RATION_BREAKER_OPEN] = "open",
+        [RATION_BREAKER_HALF_OPEN] = "halfOpen",
+    };
+    const ration_decision *d = &event->decision;
+    const char *type = event->type == RATION_EVENT_PENALTY ? "penalty"
+                       : event->type == RATION_EVENT_LIMIT ? "limit"
+                                                           : "breaker";
+    rn_output *out = rn_bulletin_begin(gw->bulletin, type, event->at);
+
+    if (out == NULL)
+        return;
+    if (d->limit != NULL)
+        rn_output_str(out, "limit", d->limit);
+    rn_output_text(out, "key", d->key);
+    if (event->type == RATION_EVENT_LIMIT) {
+        rn_output_micro(out, "current", event->value);
+        rn_output_micro(out, "before", event->before);
+    } else if (event->type == RATION_EVENT_BREAKER) {
+        rn_output_str(out, "state", states[event->breaker]);
+    }
+    if (rn_time_known(d->retry_at) && event->type != RATION_EVENT_LIMIT)
+        rn_output_ms(out, event->type == RATION_EVENT_PENALTY ? "until" : "retryAt", d->retry_at.us);
+    if (event->cause != NULL)
+        rn_output_str(out, "cause", event->cause);
+    rn_bulletin_tell(gw->bulletin);
+}
+
+void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason)
+{
+    gw->counts.refusals[reason]++;
+}
+
+void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused)
+{
+    const ration_decision *d = refused->decision;
+    const ration_time now = rn_loop_now(gw->loop);
+    char account[128];
+    rn_builder b;
+
+    rn_builder_init(&b, account, sizeof account);
+    rn_builder_text(&b, refused->account);
+    rn_log_gated(gw->log, &gw->refusal_gates[d->reason], now, "warn", "refused", "reason",
+                 ration_reason_name(d->reason), "account", b.used > 0 ? account : NULL, "limit", d->limit, NULL);
+    rn_refusals_add(gw->refusals, now, refused);
+
+    rn_output *out = rn_bulletin_begin(gw->bulletin, "refused", now);
+    if (out == NULL)
+        return;
+    rn_refused_write(refused, out);
+    rn_bulletin_tell(gw->bulletin);
+}
+
 static rn_destination *destination_find(rn_gateway *gw, ration_text name)
 {
     rn_map_node *node = rn_map_find(&gw->accounts, name.data, name.size);
@@ -110,12 +167,15 @@ static void gateway_hear(rn_gateway *gw, const ration_event *event)
         return;
     case RATION_EVENT_PENALTY:
         penalty_log(gw, event);
+        event_tell(gw, event);
         return;
     case RATION_EVENT_LIMIT:
         limit_log(gw, event);
+        event_tell(gw, event);
         return;
     case RATION_EVENT_BREAKER:
         breaker_log(gw, event);
+        event_tell(gw, event);
         return;
     case RATION_EVENT_HEALTH:
         check_due(gw, event);
@@ -345,6 +405,8 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     gw->config = options->config;
     gw->log = options->log;
     gw->planning = options->planning;
+    gw->bulletin = options->bulletin;
+    gw->refusals = options->refusals;
     gw->settle.fn = on_settle;
     gw->breaker_gate.more = BREAKER_LINES - 1;
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
@@ -449,6 +511,16 @@ void rn_gateway_free(rn_gateway *gw)
 uint16_t rn_gateway_port(const rn_gateway *gw)
 {
     return rn_server_port(gw->server);
+}
+
+rn_bulletin *rn_gateway_bulletin(const rn_gateway *gw)
+{
+    return gw->bulletin;
+}
+
+const rn_refusals *rn_gateway_refusals(const rn_gateway *gw)
+{
+    return gw->refusals;
 }
 
 const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw)

@@ -6,9 +6,11 @@
 #include "core/decider.h"
 #include "net/connection.h"
 #include "net/server.h"
+#include "serve/bulletin.h"
 #include "serve/histogram.h"
 #include "serve/holds.h"
 #include "serve/log.h"
+#include "serve/refused.h"
 
 /*
  * The gateway: a listener, and the calls that go through it. Chapter 7.
@@ -63,6 +65,8 @@ typedef struct rn_gateway_options {
     const ration_config *config;
     const rn_log *log;
     struct rn_planning *planning; /* hears of requests that name a job; NULL: such names mean nothing */
+    rn_bulletin *bulletin;        /* NULL: nobody ever listens */
+    rn_refusals *refusals;        /* NULL: none are kept */
 } rn_gateway_options;
 
 /*
@@ -91,6 +95,13 @@ void rn_gateway_free(rn_gateway *gw);
 void rn_gateway_touch(rn_gateway *gw);
 /* Take them now: for whoever is about to end with requests of its own under way. Not from inside a handler. */
 void rn_gateway_settle(rn_gateway *gw);
+
+/* The API has refused somebody by itself, without the decider: it counts as the gateway's own refusals do. */
+void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason);
+/* Somebody was refused, here or by the API: into the log, the ring and the stream. */
+void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused);
+rn_bulletin *rn_gateway_bulletin(const rn_gateway *gw);
+const rn_refusals *rn_gateway_refusals(const rn_gateway *gw);
 
 const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);
 /* How many calls are in a state now. */

@@ -212,6 +212,11 @@ static const struct metric {
     {"ration_connections", "gauge", "Connections of clients now.", NULL, offsetof(rn_snapshot, connections)},
     {"ration_connections_refused_total", "counter", "Connections of clients turned away for lack of descriptors.", NULL,
      offsetof(rn_snapshot, turned_away)},
+    {"ration_events_listeners", "gauge", "Those who listen to /v1/events now.", NULL, offsetof(rn_snapshot, listeners)},
+    {"ration_events_total", "counter", "Events told while somebody listened.", NULL,
+     offsetof(rn_snapshot, events.told)},
+    {"ration_events_dropped_total", "counter", "Events that a listener was too slow for, each for each of them.", NULL,
+     offsetof(rn_snapshot, events.dropped)},
     {"ration_errors_total", "counter", "Failures of the gateway itself: no memory, an unexpected error code.", NULL,
      offsetof(rn_snapshot, gateway.errors)},
 };

@@ -73,20 +73,11 @@ static void keep(char *out, size_t size, ration_text text)
     out[used] = '\0';
 }
 
-void rn_refusals_add(rn_refusals *refusals, ration_time now, const rn_refused *refused)
+/* All but its instant. */
+static void entry_fill(entry *e, const rn_refused *refused)
 {
     const ration_decision *d = refused->decision;
 
-    if (refusals->ring == NULL) {
-        refusals->ring = rn_mem_zalloc(rn_mem_default(), RN_REFUSED_MAX, sizeof *refusals->ring);
-        refusals->first = refusals->count;
-    }
-    refusals->count++;
-    if (refusals->ring == NULL)
-        return;
-
-    entry *e = &refusals->ring[(refusals->count - 1) % RN_REFUSED_MAX];
-    e->at = now;
     e->retry_at = d->retry_at;
     e->reason = d->reason;
     e->waited_us = refused->waited_us;
@@ -101,6 +92,23 @@ void rn_refusals_add(rn_refusals *refusals, ration_time now, const rn_refused *r
     } else {
         (void)ration_decision_explain(d, e->words, sizeof e->words);
     }
+}
+
+void rn_refusals_add(rn_refusals *refusals, ration_time now, const rn_refused *refused)
+{
+    if (refusals == NULL)
+        return;
+    if (refusals->ring == NULL) {
+        refusals->ring = rn_mem_zalloc(rn_mem_default(), RN_REFUSED_MAX, sizeof *refusals->ring);
+        refusals->first = refusals->count;
+    }
+    refusals->count++;
+    if (refusals->ring == NULL)
+        return;
+
+    entry *e = &refusals->ring[(refusals->count - 1) % RN_REFUSED_MAX];
+    e->at = now;
+    entry_fill(e, refused);
 }
 
 /* ---- the page */
@@ -134,10 +142,9 @@ static void member(rn_output *out, const char *name, const char *value)
         rn_output_str(out, name, value);
 }
 
-static void entry_write(const entry *e, rn_output *out)
+/* All but its instant. */
+static void entry_members(const entry *e, rn_output *out)
 {
-    rn_output_open(out, NULL, '{');
-    rn_output_ms(out, "at", e->at.us);
     member(out, "requestId", e->request_id);
     member(out, "account", e->account);
     member(out, "tenant", e->tenant);
@@ -150,7 +157,14 @@ static void entry_write(const entry *e, rn_output *out)
         rn_output_ms(out, "retryAt", e->retry_at.us);
     member(out, "traceparent", e->traceparent);
     member(out, "explanation", e->words);
-    rn_output_close(out, '}');
+}
+
+void rn_refused_write(const rn_refused *refused, rn_output *out)
+{
+    entry e;
+
+    entry_fill(&e, refused);
+    entry_members(&e, out);
 }
 
 static uint64_t kept_from(const rn_refusals *refusals)
@@ -174,7 +188,10 @@ void rn_refusals_write(const rn_refusals *refusals, const rn_refused_filter *fil
 
         if (!entry_matches(e, filter))
             continue;
-        entry_write(e, out);
+        rn_output_open(out, NULL, '{');
+        rn_output_ms(out, "at", e->at.us);
+        entry_members(e, out);
+        rn_output_close(out, '}');
         shown++;
     }
     rn_output_close(out, ']');

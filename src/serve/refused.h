@@ -39,8 +39,11 @@ typedef struct rn_refusals rn_refusals;
 int rn_refusals_new(rn_refusals **out);
 void rn_refusals_free(rn_refusals *refusals); /* NULL is fine */
 
-/* O(1). Where there is no memory for the ring it is not kept, but counted. */
+/* O(1). Where there is no memory for the ring it is not kept, but counted. NULL: nothing is kept. */
 void rn_refusals_add(rn_refusals *refusals, ration_time now, const rn_refused *refused);
+
+/* The members of one, into an object that is open. */
+void rn_refused_write(const rn_refused *refused, rn_output *out);
 
 /* The body of the page: `{"refusals":[...],"kept":N,"forgotten":N}`, the newest first. Linear in the ring. */
 void rn_refusals_write(const rn_refusals *refusals, const rn_refused_filter *filter, rn_output *out);

@@ -21,9 +21,13 @@ struct rn_service {
     ration_engine *engine;
     rn_engine_decider decider;
     rn_planning *planning;
+    rn_bulletin *bulletin;
+    rn_refusals *refusals;
     rn_gateway *gateway;
     rn_control *control;
     rn_timer drain;
+    void (*on_drained)(void *user);
+    void *drained_user;
     rn_timer flush; /* of the recording */
 };
 
@@ -98,11 +102,20 @@ static int ports_make(rn_service *s, rn_net_error *error)
     const rn_planning_options planning = {
         .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log};
     int err = rn_planning_new(&planning, &s->planning);
+    if (err == RATION_OK)
+        err = rn_bulletin_new(s->loop, &s->bulletin);
+    if (err == RATION_OK)
+        err = rn_refusals_new(&s->refusals);
     if (err != RATION_OK)
         return err;
 
-    const rn_gateway_options gateway = {
-        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log, .planning = s->planning};
+    const rn_gateway_options gateway = {.loop = s->loop,
+                                        .decider = &s->decider.base,
+                                        .config = s->config,
+                                        .log = s->log,
+                                        .planning = s->planning,
+                                        .bulletin = s->bulletin,
+                                        .refusals = s->refusals};
     err = rn_gateway_new(&gateway, &s->gateway, error);
     if (err != RATION_OK)
         return err;
@@ -167,18 +180,29 @@ uint16_t rn_service_control_port(const rn_service *s)
     return rn_control_port(s->control);
 }
 
+/* Those who listen have heard of the last call. */
+static void on_calls_ended(void *user)
+{
+    rn_service *s = user;
+
+    rn_bulletin_close(s->bulletin);
+    s->on_drained(s->drained_user);
+}
+
 void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
 {
     const int64_t drain_us = rn_config_settings(s->config)->drain_us;
 
+    s->on_drained = on_drained;
+    s->drained_user = user;
     rn_control_drain(s->control);
     /* Without a timer nothing would end a drain: then it ends now. */
     if (rn_timer_set(&s->drain, rn_time_add(rn_loop_now(s->loop), drain_us)) != RATION_OK) {
-        rn_gateway_close(s->gateway, on_drained, user);
+        rn_gateway_close(s->gateway, on_calls_ended, s);
         rn_gateway_abort(s->gateway);
         return;
     }
-    rn_gateway_close(s->gateway, on_drained, user);
+    rn_gateway_close(s->gateway, on_calls_ended, s);
 }
 
 size_t rn_service_calls(const rn_service *s)
@@ -196,9 +220,13 @@ void rn_service_free(rn_service *s)
         return;
     rn_timer_stop(&s->drain);
     rn_timer_stop(&s->flush);
+    if (s->bulletin != NULL)
+        rn_bulletin_close(s->bulletin);
     rn_control_free(s->control);
     rn_gateway_free(s->gateway);
     rn_planning_free(s->planning);
+    rn_bulletin_free(s->bulletin);
+    rn_refusals_free(s->refusals);
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);

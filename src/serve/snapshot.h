@@ -21,6 +21,8 @@ typedef struct rn_snapshot {
     uint64_t clock_forward;
     uint64_t clock_backward;
     uint64_t draining;
+    rn_bulletin_counts events;
+    uint64_t listeners;
 } rn_snapshot;
 
 /* Refusals with this reason, by the decider and by the gateway itself. */

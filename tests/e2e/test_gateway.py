@@ -424,3 +424,12 @@ def test_endpoint_templates_see_the_path_after_the_account(provider, gateway):
     answer = gw.call("GET", "/a/orgs/7/y")
     assert (answer.status, answer.json()["key"]) == (429, "org=7")
     assert gw.call("GET", "/a/orgs/8/x").status == 200
+
+
+def test_many_requests_at_once_on_one_connection(provider, gateway):
+    """Their answers are more than a connection queues, so some requests must wait for others' to be sent."""
+    gw = gateway(one_provider(provider(hello).url))
+    with gw.client() as client:
+        client.send("GET /nobody/x HTTP/1.1\r\nHost: x\r\n\r\n" * 500)
+        ids = [client.answer("GET")["Ration-Request-Id"] for _ in range(500)]
+    assert len(set(ids)) == 500
