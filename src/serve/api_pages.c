@@ -230,7 +230,7 @@ static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_t
 static void page_refusals(rn_api *api, rn_inbound *in, ration_text query)
 {
     const ration_text asked = rn_text_slice(query, query.size > 0 ? 1 : 0, query.size);
-    char buffer[NAME_MAX_BYTES + KEY_MAX_BYTES];
+    char buffer[RN_API_NAME_MAX + KEY_MAX_BYTES];
     rn_refused_filter filter;
     ration_text parameter = {NULL, 0};
     rn_output body;
@@ -239,7 +239,7 @@ static void page_refusals(rn_api *api, rn_inbound *in, ration_text query)
         rn_api_reject(
             in, 400, "bad_request", "Malformed query",
             "tenant, account, limit, key, reason, since (milliseconds) and most (1 to 4096), each at most once",
-            rn_text_slice(parameter, 0, NAME_MAX_BYTES));
+            rn_text_slice(parameter, 0, RN_API_NAME_MAX));
         return;
     }
     rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);

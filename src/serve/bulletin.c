@@ -248,5 +248,5 @@ void rn_bulletin_free(rn_bulletin *bulletin)
 
 rn_bulletin_counts rn_bulletin_look(const rn_bulletin *bulletin)
 {
-    return bulletin->counts;
+    return bulletin != NULL ? bulletin->counts : (rn_bulletin_counts){0};
 }

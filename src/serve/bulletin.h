@@ -9,7 +9,8 @@
  * `GET /v1/events`: what happens, as it happens, in server-sent events. Chapter 7.
  *
  * Whoever has something to tell asks `rn_bulletin_heard` first: where nobody listens nothing is built. A listener that
- * reads too slowly loses events, never order, and is told how many; it holds at most RN_BULLETIN_QUEUE bytes.
+ * reads too slowly loses events, never order, and is told how many; it holds at most RN_BULLETIN_QUEUE bytes. A NULL
+ * bulletin is one to which nobody ever listens; only joining and closing need one.
  */
 typedef struct rn_bulletin rn_bulletin;
 
