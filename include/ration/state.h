@@ -97,6 +97,10 @@ typedef struct ration_state {
     /* The last process did not stop in order: a bucket that is not among them starts empty, a strict quota with its
      * mark used, or one block of it where there is no record of its window. */
     bool unclean;
+    /* When the last process began that found an unclean stop, if that is not the one that begins now; 0: none did. What
+     * it has not saved anew since, and windows that reach back before it, are for strict quotas as if it were this one.
+     */
+    ration_time unclean_at;
 } ration_state;
 
 /**
@@ -140,8 +144,8 @@ typedef enum ration_need {
 } ration_need;
 
 /**
- * What is needed now. A quota that was given out and waits for `ration_engine_kept` needs nothing, unless it is past
- * the mark that was given out. O(1).
+ * What is needed now. A quota that was given out and waits for `ration_engine_kept` needs nothing, unless a settlement
+ * is past the mark that is durable, or a request waits for one past the mark that was given out. O(1).
  */
 RATION_API ration_need ration_engine_need(const ration_engine *engine);
 

@@ -35,6 +35,7 @@ typedef struct rn_kind rn_kind;
 struct rn_place;
 struct rn_route_link;
 
+#define RN_NEVER_LOST INT64_MIN
 #define RN_LANE_UNKNOWN UINT32_MAX /* the limit does not know the tenant or class */
 
 /* One request as a limit sees it. */
@@ -184,6 +185,7 @@ struct rn_counter {
     ration_ratio share;     /* the smallest of the accounts that can reach it */
     ration_time started_at; /* when the engine began */
     bool unclean;           /* the process before it did not stop in order */
+    ration_time lost_at;    /* when one began that was the first after such a stop; RN_NEVER_LOST: none that counts */
     struct rn_hold_list holds;
     union {
         rn_bucket bucket;
@@ -260,7 +262,7 @@ struct rn_kind {
     bool (*save)(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out);
     /* Right after `init`; the record is in its ranges, and of an instant that is not after `now`. */
     void (*load)(rn_counter *counter, ration_time now, const ration_record *record);
-    /* Instead of that, where the process before did not stop in order and there is no record; NULL: nothing. */
+    /* Instead of that, where there is no record; NULL: nothing. */
     void (*lose)(rn_counter *counter, ration_time now);
 
     /* The rest is NULL for kinds without lanes. */

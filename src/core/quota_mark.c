@@ -106,7 +106,8 @@ ration_need rn_quota_need(const rn_counter *counter, int64_t waiting)
     const rn_quota_mark *const mark = &counter->u.quota->mark;
     const int64_t left = left_then(mark);
 
-    if (left < 0 || waiting > left)
+    /* A settlement that is past what is durable may not be told, whether it has been given out or not. */
+    if (mark->left < 0 || left < 0 || waiting > left)
         return RATION_NEED_SAVE_NOW;
     if (mark->wanted > left || left <= block_of(counter->limit->rule, counter->u.quota->max) / 2)
         return RATION_NEED_SAVE;

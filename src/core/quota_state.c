@@ -76,32 +76,32 @@ static void rolling_load(rn_counter *counter, const ration_record *record)
     }
 }
 
-/* So much had been granted when the engine began, to whom nobody knows, and nothing more is covered. */
+/* So much had been granted when all was lost, to whom nobody knows, and nothing more is covered. */
 static void assume(rn_counter *counter, int64_t amount)
 {
     rn_quota *const quota = counter->u.quota;
 
     quota->used = rn_add(quota->used, amount);
     if (rn_quota_is_rolling(counter)) {
-        rn_rolling_charge(counter, counter->started_at, amount);
+        rn_rolling_charge(counter, counter->lost_at, amount);
     } else {
-        rn_window_charge(counter, counter->started_at, amount);
-        rn_quota_ticks(counter, counter->started_at, amount);
+        rn_window_charge(counter, counter->lost_at, amount);
+        rn_quota_ticks(counter, counter->lost_at, amount);
     }
-    rn_flight_lose(counter, counter->started_at, amount);
+    rn_flight_lose(counter, counter->lost_at, amount);
     quota->mark.left = 0;
 }
 
-/* The same of a window that no record is of, where it had begun before the engine did. */
+/* The same of a window that no record is of, where it had begun by then. */
 static void assume_of_window(rn_counter *counter, int64_t amount)
 {
-    if (rn_quota_is_rolling(counter) || rn_time_before(counter->u.quota->window.start, counter->started_at))
+    if (rn_quota_is_rolling(counter) || rn_time_before(counter->u.quota->window.start, counter->lost_at))
         assume(counter, amount);
 }
 
 /*
  * What may have been granted after the record: as much as lies between its count and its mark, in its window or, where
- * that was over when the engine began, on its way into the next.
+ * that was over by then, on its way into the next.
  */
 static void mark_assume(rn_counter *counter, const ration_quota_record *kept, bool current)
 {
@@ -109,10 +109,10 @@ static void mark_assume(rn_counter *counter, const ration_quota_record *kept, bo
     const int64_t ahead = rn_quota_mark_ahead(kept);
     const int64_t block = rn_quota_mark_block(counter);
     const bool rolling = rn_quota_is_rolling(counter);
-    const bool over = !rolling && !rn_time_before(counter->started_at, quota->window.end);
+    const bool over = !rolling && !rn_time_before(counter->lost_at, quota->window.end);
 
     if (current)
-        rn_quota_advance(counter, counter->started_at);
+        rn_quota_advance(counter, counter->lost_at);
     if (!rolling && current && !over) {
         assume(counter, rn_max(ahead, rn_sub(block, quota->used)));
     } else {
@@ -120,17 +120,25 @@ static void mark_assume(rn_counter *counter, const ration_quota_record *kept, bo
     }
 }
 
+/* Time goes on; where all that was assumed has left a rolling window by now, it is as good as new. */
+static void assumed_until(rn_counter *counter, ration_time now)
+{
+    rn_quota_advance(counter, now);
+    if (rn_quota_is_rolling(counter) && counter->u.quota->used == 0)
+        rn_quota_mark_begin(counter);
+}
+
 void rn_quota_lose(rn_counter *counter, ration_time now)
 {
-    if (!rn_limit_is_strict(counter->limit))
+    if (!rn_limit_is_strict(counter->limit) || counter->lost_at.us == RN_NEVER_LOST)
         return;
     if (rn_quota_is_rolling(counter)) {
-        rn_rolling_init(counter, counter->started_at);
+        rn_rolling_init(counter, counter->lost_at);
     } else {
-        rn_window_init(counter, counter->started_at);
+        rn_window_init(counter, counter->lost_at);
     }
     assume_of_window(counter, rn_quota_mark_block(counter));
-    rn_quota_advance(counter, now);
+    assumed_until(counter, now);
 }
 
 void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *record)
@@ -158,11 +166,14 @@ void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *re
         current = window_load(counter, now, record);
     }
     rn_quota_ticks_load(counter, kept);
-    if (rn_limit_is_strict(counter->limit) && counter->unclean) {
+    if (rn_limit_is_strict(counter->limit) && counter->lost_at.us != RN_NEVER_LOST &&
+        !rn_time_before(counter->lost_at, record->at)) {
         mark_assume(counter, kept, current);
-    } else if (current) {
-        quota->mark.left = rn_quota_mark_ahead(kept);
+        assumed_until(counter, now);
+        return;
     }
+    if (current)
+        quota->mark.left = rn_quota_mark_ahead(kept);
     rn_quota_advance(counter, now);
 }
 

@@ -31,6 +31,7 @@ int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book
                    size_t *timers_needed) /* NOLINT(readability-non-const-parameter): the struct keeps it, to count */
 {
     *routes = (rn_routes){.mem = mem, .book = book, .timers = timers, .timers_needed = timers_needed};
+    routes->lost_at.us = RN_NEVER_LOST;
     rn_map_init(&routes->by_names, mem);
     rn_map_init(&routes->counters, mem);
     rn_circuits_init(&routes->circuits, mem, timers, timers_needed);
@@ -341,8 +342,11 @@ static bool counter_evict(rn_routes *routes, rn_limit *limit, ration_time now)
 
 static int counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
 {
-    *counter =
-        (rn_counter){.limit = limit, .mem = routes->mem, .started_at = routes->started_at, .unclean = routes->unclean};
+    *counter = (rn_counter){.limit = limit,
+                            .mem = routes->mem,
+                            .started_at = routes->started_at,
+                            .unclean = routes->unclean,
+                            .lost_at = routes->lost_at};
     counter->watch_deadline_min.us = RATION_NEVER_US;
     TAILQ_INIT(&counter->holds);
     TAILQ_INIT(&counter->watchers);

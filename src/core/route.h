@@ -51,6 +51,7 @@ typedef struct rn_routes {
     rn_circuits circuits;
     rn_kept kept;
     bool unclean;
+    ration_time lost_at; /* see rn_counter */
     struct rn_route_list idle;
     size_t idle_count;
     char *scratch;

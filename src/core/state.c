@@ -140,7 +140,7 @@ void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
         rn_penalty_load(&counter->penalty, &entry->penalty);
     if (entry != NULL && entry->has_state && is_of_kind(entry->state.type, counter->limit->rule->kind)) {
         kind->load(counter, now, &entry->state);
-    } else if (counter->unclean && kind->lose != NULL) {
+    } else if (kind->lose != NULL) {
         kind->lose(counter, now);
     }
     if (entry != NULL)
@@ -313,7 +313,10 @@ int ration_engine_load(ration_engine *engine, ration_time now, const ration_stat
         return RATION_ERR_INVALID;
 
     const ration_call call = {.op = RATION_OP_LOAD, .at = rn_clock_clamp(engine, now), .state = state};
+    const bool lost_before = state->unclean_at.us != 0;
 
+    if (!rn_time_is_valid(state->unclean_at) || rn_time_before(call.at, state->unclean_at))
+        return RATION_ERR_INVALID;
     for (size_t i = 0; i < state->count; i++) {
         if (!rn_record_is_valid(&state->records[i], call.at))
             return RATION_ERR_INVALID;
@@ -321,6 +324,8 @@ int ration_engine_load(ration_engine *engine, ration_time now, const ration_stat
     rn_sink_call(engine, &call);
     rn_catch_up(engine, call.at);
     engine->world->routes.unclean = state->unclean;
+    if (state->unclean || lost_before)
+        engine->world->routes.lost_at = state->unclean ? call.at : state->unclean_at;
     engine->world->routes.started_at = call.at;
 
     const int err = load_all(engine, state, &left_out);

@@ -491,6 +491,7 @@ static const member members[] = {
     {"account", HEALTH, HEALTH, take_text, INTO(account), IN_LINES},
     {"ok", HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
     {"unclean", STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
+    {"uncleanAt", STATE, 0, take_instant, INTO(state.unclean_at), IN_LINES},
     {"records", STATE, STATE, take_records, INTO(state), IN_LINES},
     {"all", SAVE, 0, take_flag, INTO(all), IN_LINES},
 };

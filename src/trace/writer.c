@@ -590,6 +590,8 @@ void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *st
     state_open(out, at);
     if (state->unclean)
         rn_output_bool(out, "unclean", true);
+    if (state->unclean_at.us != 0)
+        rn_output_ms(out, "uncleanAt", state->unclean_at.us);
     rn_output_open(out, "records", '[');
     for (size_t i = 0; i < state->count; i++)
         rn_record_write(out, &state->records[i]);

@@ -44,6 +44,24 @@ static const ration_limit_rule limits[] = {
      .window = {.period = RATION_PERIOD_MINUTE},
      .arrival_us = RATION_UNSET,
      .sync = {.limit_header = "x-limit", .remaining_header = "x-left", .reset_header = "x-reset"}},
+    {.name = "strict",
+     .kind = RATION_KIND_QUOTA,
+     .counts = RATION_COUNTS_COST,
+     .scope = by_account,
+     .scope_count = 1,
+     .max = 300 * UNIT,
+     .window = {.period = RATION_PERIOD_MINUTE},
+     .durability = RATION_DURABILITY_STRICT,
+     .arrival_us = RATION_UNSET,
+     .sync = {.remaining_header = "x-strict", .reset_header = "x-reset"}},
+    {.name = "strict rolling",
+     .kind = RATION_KIND_QUOTA,
+     .scope = by_x,
+     .scope_count = 1,
+     .max = 400 * UNIT,
+     .window = {.rolling_us = 3 * MINUTE},
+     .durability = RATION_DURABILITY_STRICT,
+     .arrival_us = RATION_UNSET},
     {.name = "rolling",
      .kind = RATION_KIND_QUOTA,
      .counts = RATION_COUNTS_COST,
@@ -173,7 +191,7 @@ static act act_draw(choices *c)
         .x = (int)choose(c, 2),
         .cost = choose_from(c, 1, 5) * UNIT,
         .status = statuses[choose(c, 4)],
-        .header = (int)choose(c, 5),
+        .header = (int)choose(c, 6),
         .value = choose_from(c, 0, 40),
     };
 }
@@ -182,7 +200,7 @@ static act act_draw(choices *c)
 static const char *act_do(side *s, const act *a, int64_t at_us, char *text, size_t size)
 {
     static const char *const xs[] = {"0", "1", "2"};
-    static const char *const names[] = {NULL, "x-limit", "x-left", "x-reset", "x-rolling", "retry-after"};
+    static const char *const names[] = {NULL, "x-limit", "x-left", "x-reset", "x-rolling", "retry-after", "x-strict"};
     const ration_time at = {at_us};
     char value[24];
 
@@ -237,6 +255,58 @@ static ration_engine *reborn(choices *c, const kept *k, int64_t at_us)
     return engine;
 }
 
+#define LINES 32
+#define TICKS 64
+
+/* What the counters have spent by time, in order of the limits and keys. */
+typedef struct spent {
+    struct {
+        char name[32];
+        int64_t start_us, width_us, units[TICKS];
+        size_t count;
+    } of[LINES];
+    size_t count;
+} spent;
+
+static void see(void *ctx, const ration_counter_report *r)
+{
+    spent *all = ctx;
+
+    if (r->kind != RATION_KIND_QUOTA)
+        return;
+    if (all->count == LINES || r->timeline.count > TICKS)
+        abort();
+    snprintf(all->of[all->count].name, sizeof all->of[0].name, "%s %.*s", r->limit, (int)r->key.size, r->key.data);
+    all->of[all->count].start_us = r->timeline.start.us;
+    all->of[all->count].width_us = r->timeline.width_us;
+    all->of[all->count].count = r->timeline.count;
+    memcpy(all->of[all->count].units, r->timeline.units, r->timeline.count * sizeof all->of[0].units[0]);
+    all->count++;
+}
+
+/* What is known after the restart is what was known before it. */
+static void the_same_was_spent(choices *c, const side *before, const side *after, int64_t now_us)
+{
+    static spent one;
+    static spent two;
+    ration_reporter reporter = {.ctx = &one, .timelines = true, .counter = see};
+
+    one.count = two.count = 0;
+    HOLDS(c, ration_engine_report(before->engine, ration_time_of(now_us), RATION_REPORT_LIMITS, &reporter) == 0);
+    reporter.ctx = &two;
+    HOLDS(c, ration_engine_report(after->engine, ration_time_of(now_us), RATION_REPORT_LIMITS, &reporter) == 0);
+    for (size_t i = 0, k = 0; i < two.count; i++, k++) {
+        while (k < one.count && strcmp(one.of[k].name, two.of[i].name) != 0)
+            k++;
+        HOLDS(c, k < one.count && one.of[k].start_us <= two.of[i].start_us);
+
+        const size_t later = (size_t)((two.of[i].start_us - one.of[k].start_us) / two.of[i].width_us);
+
+        HOLDS(c, one.of[k].count == later + two.of[i].count);
+        HOLDS(c, memcmp(one.of[k].units + later, two.of[i].units, two.of[i].count * sizeof two.of[0].units[0]) == 0);
+    }
+}
+
 static int64_t step(choices *c)
 {
     static const int64_t spans[] = {0, 1, 10 * MS, 300 * MS, SECOND, 5 * SECOND, 40 * SECOND, 3 * MINUTE};
@@ -265,11 +335,14 @@ static void the_same_goes_on(choices *c, void *context)
         /* Kept piece by piece, as a flush does it. */
         if (!*whole && choose(c, 3) == 0)
             HOLDS(c, ration_engine_save(before.engine, ration_time_of(now), false, &k, keep) == RATION_OK);
+        if (!*whole && choose(c, 3) == 0)
+            HOLDS(c, ration_engine_kept(before.engine, ration_time_of(now)) == RATION_OK);
     }
     /* All answered and given back, and on its way for long enough that the provider has it. */
     let_go(&before, now);
     now += 2 * SECOND;
     HOLDS(c, ration_engine_save(before.engine, ration_time_of(now), *whole, &k, keep) == RATION_OK);
+    HOLDS(c, ration_engine_kept(before.engine, ration_time_of(now)) == RATION_OK);
     NOTE(c, "%" PRId64 " restart with %zu records", now, k.count);
     now += step(c);
     after.engine = reborn(c, &k, now);
@@ -283,6 +356,7 @@ static void the_same_goes_on(choices *c, void *context)
              (int)a.what, a.who, a.x, a.cost / UNIT, a.status, a.header, a.value, one, two);
         HOLDS(c, strcmp(one, two) == 0);
     }
+    the_same_was_spent(c, &before, &after, now);
     ration_engine_free(before.engine);
     ration_engine_free(after.engine);
 }

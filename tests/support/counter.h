@@ -40,6 +40,7 @@ static inline int lone_prepare(lone *l, const ration_limit_rule *rule)
     l->counter.limit = &l->limit;
     l->counter.mem = rn_mem_default();
     l->counter.share = (ration_ratio){1, 1};
+    l->counter.lost_at.us = RN_NEVER_LOST;
     TAILQ_INIT(&l->counter.holds);
     return l->limit.kind->prepare(&l->limit, &l->fault);
 }

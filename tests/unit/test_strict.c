@@ -1,229 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Quotas whose grants wait for a durable mark: blocks, saves, who waits, what a death leaves. */
-#include "support/check.h"
-#include "support/world.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-#include <ration/state.h>
-
-#include "base/text.h"
-
-#define UNIT RATION_UNIT
-#define SECOND INT64_C(1000000)
-#define MINUTE (60 * SECOND)
-#define HOUR (60 * MINUTE)
-#define DAY (24 * HOUR)
-#define KEPT_MAX 16
-
-/* The other account's share is a fifth, and both reach every key: of what limits here have, a fifth is usable. */
-static world w;
-
-/* The last record of each key that was given out, and whether it is durable: a ledger. */
-static struct {
-    ration_record records[KEPT_MAX];
-    char keys[KEPT_MAX][32];
-    ration_part parts[KEPT_MAX][64];
-    size_t count;
-} ledger;
-
-static const char *const by_x[] = {"var:x"};
-
-static ration_limit_rule strict(int64_t max)
-{
-    return (ration_limit_rule){.name = "daily",
-                               .kind = RATION_KIND_QUOTA,
-                               .scope = by_x,
-                               .scope_count = 1,
-                               .max = max,
-                               .window = {.period = RATION_PERIOD_DAY},
-                               .durability = RATION_DURABILITY_STRICT,
-                               .arrival_us = 0};
-}
-
-static void begin_rules(int64_t at_us, const ration_limit_rule *limits, size_t count, bool enforcer)
-{
-    ration_account_rule accounts[2];
-    ration_provider_rule provider;
-    ration_rules rules;
-    const ration_engine_options options = {.rules = &rules};
-
-    world_rules(&rules, &provider, accounts, limits, count);
-    rules.enforcer = enforcer;
-    memset(&w, 0, sizeof w);
-    CHECK_EQ(ration_engine_new(&options, ration_time_of(at_us), &w.engine, NULL), RATION_OK);
-}
-
-static void keep(void *ctx, const ration_record *record)
-{
-    size_t i = 0;
-    size_t *used = ctx;
-
-    if (record->type != RATION_RECORD_QUOTA)
-        return;
-    while (i < ledger.count && strncmp(ledger.keys[i], record->key.data, record->key.size) != 0)
-        i++;
-    CHECK(i < KEPT_MAX && record->key.size < sizeof ledger.keys[0] && record->u.quota.part_count <= 64);
-    ledger.count = i == ledger.count ? i + 1 : ledger.count;
-    ledger.records[i] = *record;
-    snprintf(ledger.keys[i], sizeof ledger.keys[i], "%.*s", (int)record->key.size, record->key.data);
-    ledger.records[i].key = ration_text_of(ledger.keys[i]);
-    memcpy(ledger.parts[i], record->u.quota.parts, record->u.quota.part_count * sizeof ledger.parts[0][0]);
-    ledger.records[i].u.quota.parts = ledger.parts[i];
-    ledger.records[i].u.quota.timeline_count = 0;
-    *used += (size_t)snprintf(w.text + *used, sizeof w.text - *used, "%s %.6g of %.6g;", ledger.keys[i],
-                              (double)record->u.quota.used / (double)UNIT, (double)record->u.quota.mark / (double)UNIT);
-}
-
-static const char *save(int64_t at_us, bool all)
-{
-    size_t used = 0;
-
-    w.text[0] = '\0';
-    CHECK_EQ(ration_engine_save(w.engine, ration_time_of(at_us), all, &used, keep), RATION_OK);
-    return w.text;
-}
-
-static const char *kept(int64_t at_us)
-{
-    CHECK_EQ(ration_engine_kept(w.engine, ration_time_of(at_us)), RATION_OK);
-    return world_events(&w);
-}
-
-static void found(void *ctx, const ration_counter_report *report)
-{
-    ration_counter_report *out = ctx;
-
-    if (report->kind == RATION_KIND_QUOTA && rn_text_is(report->key, "x=1"))
-        *out = *report;
-}
-
-static ration_counter_report report(int64_t at_us)
-{
-    ration_counter_report out = {0};
-    const ration_reporter reporter = {.ctx = &out, .counter = found};
-
-    CHECK_EQ(ration_engine_report(w.engine, ration_time_of(at_us), RATION_REPORT_LIMITS, &reporter), RATION_OK);
-    return out;
-}
-
-/* The process dies and another one begins with what the ledger has. */
-static void die(int64_t at_us, const ration_limit_rule *limits, size_t count, bool unclean)
-{
-    const ration_state state = {.records = ledger.records, .count = ledger.count, .unclean = unclean};
-    size_t unknown = 9;
-
-    world_fini(&w);
-    begin_rules(at_us, limits, count, false);
-    CHECK_EQ(ration_engine_load(w.engine, ration_time_of(at_us), &state, &unknown), RATION_OK);
-    CHECK_EQ(unknown, 0);
-}
-
-static void begin(int64_t at_us, const ration_limit_rule *limit)
-{
-    memset(&ledger, 0, sizeof ledger);
-    begin_rules(at_us, limit, 1, false);
-}
-
-/* ---- steps ---- */
-
-typedef enum op { ASK = 0, CHECKS, KEEP, KEEP_ALL, MADE, END, HEAR, USED, MARK, DIE, STOP } op;
-
-/* A request, the id of a lease, or nothing; `units` is what END settles. */
-typedef struct step {
-    const char *why;
-    int64_t at_us;
-    op op;
-    const char *what;
-    int64_t units;
-    const char *want;   /* the answer; of MADE and HEAR the events; of KEEP what is given out */
-    ration_need need;   /* after it */
-    int64_t used, mark; /* of USED */
-} step;
-
-static ration_decision checked(int64_t at_us, const char *x)
-{
-    const ration_var var = {ration_text_of("x"), ration_text_of(x)};
-    ration_request r = RATION_REQUEST_INIT;
-    ration_decision d;
-
-    r.account = ration_text_of("acc");
-    r.vars = &var;
-    r.var_count = 1;
-    CHECK_EQ(ration_engine_check(w.engine, ration_time_of(at_us), &r, RATION_CHECK_ACQUIRE, &d), RATION_OK);
-    return d;
-}
-
-static const char *step_do(const step *s, const ration_limit_rule *limits, size_t count)
-{
-    switch (s->op) {
-    case ASK:
-        return world_ask(&w, s->at_us, s->what);
-    case CHECKS: {
-        const ration_decision d = checked(s->at_us, s->what);
-
-        return d.result == RATION_GRANTED ? "granted" : ration_reason_name(d.reason);
-    }
-    case KEEP:
-        return save(s->at_us, false);
-    case KEEP_ALL:
-        return save(s->at_us, true);
-    case MADE:
-        return kept(s->at_us);
-    case END:
-        return world_release(&w, s->at_us, s->what, RATION_OUTCOME_SUCCESS,
-                             s->units == RATION_UNSET ? RATION_UNSET : s->units);
-    case HEAR:
-        world_advance(&w, s->at_us);
-        return world_events(&w);
-    case USED:
-        CHECK_EQ(report(s->at_us).used, s->used);
-        CHECK_EQ(report(s->at_us).mark, s->mark);
-        return s->want;
-    case MARK:
-        CHECK(report(s->at_us).strict);
-        CHECK_EQ(report(s->at_us).mark, s->mark);
-        return s->want;
-    case DIE:
-        die(s->at_us, limits, count, true);
-        return s->want;
-    case STOP:
-        die(s->at_us, limits, count, false);
-        return s->want;
-    }
-    return NULL;
-}
-
-static void run(const ration_limit_rule *limits, size_t count, const step *steps, size_t step_count)
-{
-    memset(&ledger, 0, sizeof ledger);
-    begin_rules(steps[0].at_us, limits, count, false);
-    for (size_t i = 0; i < step_count; i++) {
-        CHECK_ROW(steps[i].why);
-        CHECK_STR(step_do(&steps[i], limits, count), steps[i].want);
-        CHECK_EQ(ration_engine_need(w.engine), steps[i].need);
-    }
-    CHECK_ROW(NULL);
-    world_fini(&w);
-}
-
-#define STEPS(a) (a), sizeof(a) / sizeof((a)[0])
-#define NOTHING RATION_NEED_NOTHING
-#define SOON RATION_NEED_SAVE
-#define NOW RATION_NEED_SAVE_NOW
-#define DO(why, at, op, what, want, need)                                                                              \
-    {                                                                                                                  \
-        why, at, op, what, RATION_UNSET, want, need, 0, 0                                                              \
-    }
-#define SETTLE(why, at, what, units, need)                                                                             \
-    {                                                                                                                  \
-        why, at, END, what, units, "released", need, 0, 0                                                              \
-    }
-#define STANDS(why, at, used, mark, need)                                                                              \
-    {                                                                                                                  \
-        why, at, USED, "", 0, "", need, used, mark                                                                     \
-    }
+/* Quotas whose grants wait for a durable mark: blocks, saves, who waits. `test_strict_death`: what a death leaves. */
+#include "support/strict_steps.h"
 
 /* ---- what waits ---- */
 
@@ -397,8 +174,8 @@ static void test_settlements(void **state)
         SETTLE("five more than the mark allows", 2, "b", 6 * UNIT, NOW),
         STANDS("it counts at once", 2, 7 * UNIT, 2 * UNIT, NOW),
         DO("nobody is granted", 2, ASK, "c x=1 cost=1", "store_unavailable daily x=1 -", NOW),
-        DO("given out", 3, KEEP, "", "x=1 7 of 9;", NOTHING),
-        DO("still nobody", 3, ASK, "c x=1 cost=1", "store_unavailable daily x=1 -", NOTHING),
+        DO("given out, which nobody may be told", 3, KEEP, "", "x=1 7 of 9;", NOW),
+        DO("still nobody", 3, ASK, "c x=1 cost=1", "store_unavailable daily x=1 -", NOW),
         DO("kept", 4, MADE, "", "", NOTHING),
         DO("now", 4, ASK, "c x=1 cost=2", "granted", SOON),
         DO("given out", 5, KEEP, "", "x=1 9 of 11;", NOTHING),
@@ -436,39 +213,299 @@ static void test_the_lower_of_two_marks(void **state)
     run(&limit, 1, STEPS(steps));
 }
 
-/* ---- death ---- */
+/* ---- windows ---- */
 
-static void test_unclean(void **state)
+/* A rolling hour; buckets of a minute. Its own passing gives back what is used, but no room to the mark. */
+static void test_rolling(void **state)
 {
     static const step steps[] = {
-        DO("one of two", HOUR, ASK, "a x=1", "granted", SOON),
-        DO("dies before any save", HOUR, DIE, "", "", NOTHING),
-        DO("a block is taken as used, and there is no other", HOUR, ASK, "b x=1", "store_unavailable daily x=1 -",
-           SOON),
-        STANDS("as said", HOUR, 2 * UNIT, 2 * UNIT, SOON),
-        DO("given out", HOUR, KEEP, "", "x=1 2 of 4;", NOTHING),
-        DO("dies before it is kept, but it was written", HOUR, DIE, "", "", NOTHING),
-        DO("it counts to its mark", HOUR, ASK, "c x=1", "store_unavailable daily x=1 -", SOON),
-        STANDS("as said", HOUR, 4 * UNIT, 4 * UNIT, SOON),
-        DO("given out", HOUR, KEEP, "", "x=1 4 of 6;", NOTHING),
-        DO("kept", HOUR, MADE, "", "", NOTHING),
-        DO("one of two", HOUR, ASK, "d x=1", "granted", SOON),
-        DO("a clean stop saves it", HOUR, KEEP, "", "x=1 5 of 7;", NOTHING),
-        DO("and stops", HOUR, STOP, "", "", NOTHING),
-        DO("goes on as it was", HOUR, ASK, "e x=1", "granted", SOON),
-        STANDS("up to the mark that is durable", HOUR, 6 * UNIT, 7 * UNIT, SOON),
-        DO("dies in the next day", DAY + HOUR, DIE, "", "", NOTHING),
-        DO("no record of that", DAY + HOUR, ASK, "f x=1", "store_unavailable daily x=1 -", SOON),
-        STANDS("but a block", DAY + HOUR, 2 * UNIT, 2 * UNIT, SOON),
-        DO("a day that begins later has not been there before", 2 * DAY, ASK, "g x=1", "granted", SOON),
-        STANDS("as said", 2 * DAY, UNIT, 2 * UNIT, SOON),
-        DO("dies at the begin of a day", 3 * DAY, DIE, "", "", NOTHING),
-        DO("nothing was granted in it", 3 * DAY, ASK, "h x=1", "granted", SOON),
+        DO("a block", 0, ASK, "a x=1 cost=2", "granted", SOON),
+        DO("no more", 0, ASK, "b x=1 cost=1 wait=7200000", "queued", NOW),
+        DO("not when all has left", 2 * HOUR - MINUTE, HEAR, "", "", NOW),
+        STANDS("though nothing is used", 2 * HOUR - MINUTE, 0, 0, NOW),
+        DO("given out", 2 * HOUR - MINUTE, KEEP, "", "x=1 0 of 2;", NOTHING),
+        DO("kept", 2 * HOUR - MINUTE, MADE, "", "granted b 7140000;", SOON),
+        DO("to the mark", 2 * HOUR - MINUTE, ASK, "c x=1 cost=1", "granted", SOON),
+        SETTLE("what comes back is no room", 2 * HOUR - MINUTE, "c", 0, SOON),
+        STANDS("as said", 2 * HOUR - MINUTE, UNIT, UNIT, SOON),
+        DO("given out", 2 * HOUR, KEEP, "", "x=1 1 of 3;", NOTHING),
+        DO("kept", 2 * HOUR, MADE, "", "", NOTHING),
+        DO("one", 2 * HOUR, ASK, "d x=1 cost=1", "granted", SOON),
+        STANDS("the mark is three", 2 * HOUR, 2 * UNIT, 3 * UNIT, SOON),
+        STANDS("and two when b has left", 3 * HOUR + MINUTE, UNIT, 2 * UNIT, SOON),
     };
-    const ration_limit_rule limit = strict(200 * UNIT);
+    ration_limit_rule limit = strict(200 * UNIT);
+
+    (void)state;
+    limit.counts = RATION_COUNTS_COST;
+    limit.window = (ration_window){.rolling_us = HOUR};
+    run(&limit, 1, STEPS(steps));
+}
+
+static ration_limit_rule told(int64_t max)
+{
+    ration_limit_rule limit = strict(max);
+
+    limit.sync = (ration_sync){"x-limit", "x-left", "x-reset", RATION_RESET_EPOCH, false};
+    return limit;
+}
+
+/* A header that begins a window: what is known of it is nothing that is durable, but a block. */
+static void test_header_begins_a_window(void **state)
+{
+    static const step steps[] = {
+        DO("two", HOUR, ASK, "a x=1", "granted", SOON),
+        DO("", HOUR, ASK, "b x=1", "granted", SOON),
+        DO("given out", HOUR, KEEP, "", "x=1 2 of 4;", NOTHING),
+        DO("kept", HOUR, MADE, "", "", NOTHING),
+        DO("one more", 3 * HOUR, ASK, "c x=1", "granted", SOON),
+        DO("given out", 3 * HOUR, KEEP, "", "x=1 3 of 5;", NOTHING),
+        DO("a window began at two", 3 * HOUR, TELL, "c x-reset 7200", "observed", SOON),
+        STANDS("in which one is used, of a block", 3 * HOUR, UNIT, 2 * UNIT, SOON),
+        DO("what is kept is the other's", 3 * HOUR, MADE, "", "", SOON),
+        STANDS("so the mark is what it was", 3 * HOUR, UNIT, 2 * UNIT, SOON),
+        DO("one more", 3 * HOUR, ASK, "d x=1", "granted", SOON),
+        DO("and no other", 3 * HOUR, ASK, "e x=1", "store_unavailable daily x=1 -", SOON),
+        DO("given out", 3 * HOUR, KEEP, "", "x=1 2 of 4;", NOTHING),
+        DO("kept", 3 * HOUR, MADE, "", "", NOTHING),
+        DO("goes on", 3 * HOUR, ASK, "f x=1", "granted", SOON),
+    };
+    const ration_limit_rule limit = told(200 * UNIT);
 
     (void)state;
     run(&limit, 1, STEPS(steps));
+}
+
+/* An end that only moves changes no mark; a waiter is let go when it comes. */
+static void test_header_moves_the_end(void **state)
+{
+    static const step steps[] = {
+        DO("a block", HOUR, ASK, "a x=1", "granted", SOON),
+        DO("a waiter", HOUR, ASK, "b x=1 wait=86400000", "queued", NOW),
+        DO("the end is at two", HOUR, TELL, "a x-reset 7200", "observed", NOW),
+        STANDS("the mark stands", HOUR, UNIT, UNIT, NOW),
+        DO("a new window", 2 * HOUR, HEAR, "", "granted b 3600000;", SOON),
+    };
+    const ration_limit_rule limit = told(100 * UNIT);
+
+    (void)state;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* What may count in two windows counts against the second one's block. */
+static void test_carried(void **state)
+{
+    static const step steps[] = {
+        DO("three, late", MINUTE - SECOND, ASK, "a x=1", "granted", SOON),
+        DO("", MINUTE - SECOND, ASK, "b x=1", "granted", SOON),
+        DO("", MINUTE - SECOND, KEEP, "", "x=1 2 of 4;", NOTHING),
+        DO("", MINUTE - SECOND, MADE, "", "", NOTHING),
+        DO("", MINUTE - SECOND, ASK, "c x=1", "granted", SOON),
+        STANDS("all may count in the next", MINUTE, 3 * UNIT, 2 * UNIT, SOON),
+        DO("which is more than its block", MINUTE, ASK, "d x=1", "store_unavailable daily x=1 -", NOW),
+        DO("given out", MINUTE, KEEP, "", "x=1 0 of 2;", NOW),
+        DO("kept", MINUTE, MADE, "", "", NOTHING),
+        DO("a block beyond them", MINUTE, ASK, "e x=1", "granted", SOON),
+        STANDS("as said", MINUTE, 4 * UNIT, 5 * UNIT, SOON),
+    };
+    ration_limit_rule limit = strict(200 * UNIT);
+
+    (void)state;
+    limit.window.period = RATION_PERIOD_MINUTE;
+    limit.arrival_us = 2 * SECOND;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* A block is of the maximum as it is known; a window that no record is of has one of the declared. */
+static void test_learned_maximum(void **state)
+{
+    static const step steps[] = {
+        DO("one", HOUR, ASK, "a x=1", "granted", SOON),
+        DO("a thousand are there", HOUR, TELL, "a x-limit 1000", "observed", SOON),
+        STANDS("no mark moves by that", HOUR, UNIT, 2 * UNIT, SOON),
+        DO("given out", HOUR, KEEP, "", "x=1 1 of 11;", NOTHING),
+        DO("kept", HOUR, MADE, "", "", NOTHING),
+        STANDS("ten more", HOUR, UNIT, 11 * UNIT, NOTHING),
+        DO("two fewer", HOUR, ASK, "b x=1", "granted", NOTHING),
+        DO("a new day begins as the first did", DAY, ASK, "c x=1", "granted", SOON),
+        STANDS("as said", DAY, UNIT, 2 * UNIT, SOON),
+        DO("given out", DAY, KEEP, "", "x=1 1 of 11;", NOTHING),
+    };
+    const ration_limit_rule limit = told(200 * UNIT);
+
+    (void)state;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* ---- whom it does not bind ---- */
+
+/* Nobody waits for a limit that only watches, and a provider needs no marks. */
+static void test_nothing_waits(void **state)
+{
+    static const struct {
+        const char *why;
+        ration_enforce enforce;
+        bool enforcer;
+    } rows[] = {
+        {"a shadow", RATION_ENFORCE_SHADOW, false},
+        {"the enforcer", RATION_ENFORCE_ON, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ration_limit_rule limit = strict(100 * UNIT);
+
+        CHECK_ROW(rows[i].why);
+        limit.enforce = rows[i].enforce;
+        begin_rules(0, &limit, 1, rows[i].enforcer);
+        CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+        CHECK_STR(world_ask(&w, 0, "b x=1"), "granted");
+        CHECK(!report(0).strict);
+        CHECK_EQ(report(0).mark, 0);
+        CHECK_EQ(report(0).shadowed, 0);
+        CHECK_EQ(ration_engine_need(w.engine), NOTHING);
+        /* Nothing waits for a save, so nothing keeps of itself. */
+        CHECK_EQ(ration_engine_save(w.engine, ration_time_of(0), true, NULL, keep), RATION_ERR_INVALID);
+        CHECK_EQ(ration_engine_kept(w.engine, ration_time_of(0)), RATION_OK);
+        world_fini(&w);
+    }
+    CHECK_ROW(NULL);
+}
+
+static void test_what_the_provider_would_say(void **state)
+{
+    static const step steps[] = {
+        DO("a block", 0, ASK, "a x=1", "granted", SOON),
+        DO("we wait", 0, CHECKS, "1", "store_unavailable", SOON),
+        DO("it would not", 0, CHECKS_ENFORCER, "1", "granted", SOON),
+    };
+    const ration_limit_rule limit = strict(100 * UNIT);
+
+    (void)state;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* A 429 is as unexpected as ever: that no mark is written says nothing of the provider. */
+static void test_unexpected_429(void **state)
+{
+    const ration_limit_rule limit = strict(100 * UNIT);
+    ration_totals totals;
+
+    (void)state;
+    begin(0, &limit);
+    CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, "x", "y"), "observed");
+    ration_engine_totals(w.engine, &totals);
+    CHECK_EQ(totals.unexpected_429, 1);
+    world_fini(&w);
+}
+
+/* ---- who is asked to save ---- */
+
+static void test_need(void **state)
+{
+    static const step steps[] = {
+        DO("one of four", 0, ASK, "a x=1", "granted", NOTHING),
+        DO("half", 0, ASK, "b x=1", "granted", SOON),
+        DO("another key does not change that", 0, ASK, "c x=2", "granted", SOON),
+        DO("both are given out", 0, KEEP, "", "x=1 2 of 6;x=2 1 of 5;", NOTHING),
+        DO("half of what was given out, of one", 0, ASK, "d x=1", "granted", NOTHING),
+        DO("is not there yet, for it is not kept", 0, ASK, "e x=1", "granted", SOON),
+        DO("so this waits", 0, ASK, "f x=1 wait=9", "queued", SOON),
+        DO("kept", 0, MADE, "", "granted f 0;", SOON),
+        DO("one waits for another limit's end", 0, ASK, "g x=1", "granted", SOON),
+        DO("one waits", 0, ASK, "h x=1 wait=9", "queued", NOW),
+        DO("and leaves", 0, LEAVE, "h", "cancelled", SOON),
+    };
+    const ration_limit_rule limit = strict(400 * UNIT);
+
+    (void)state;
+    run(&limit, 1, STEPS(steps));
+}
+
+static void test_two_limits(void **state)
+{
+    static const char *const by_account[] = {"account"};
+    ration_limit_rule limits[] = {strict(200 * UNIT), strict(100 * UNIT)};
+    size_t used = 0;
+
+    (void)state;
+    limits[0].name = "hourly";
+    limits[0].window.period = RATION_PERIOD_HOUR;
+    limits[1].scope = by_account;
+    begin_rules(0, limits, 2, false);
+    CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b x=1"), "store_unavailable daily acc -");
+    CHECK_EQ(report(0).used, UNIT); /* a refusal spends nothing at the other */
+    CHECK_STR(world_ask(&w, 0, "c x=1 wait=9"), "queued");
+    CHECK_EQ(ration_engine_need(w.engine), NOW);
+    CHECK_EQ(ration_engine_save(w.engine, ration_time_of(0), false, &used, keep), RATION_OK);
+    CHECK_EQ(ration_engine_need(w.engine), NOTHING);
+    CHECK_STR(kept(0), "granted c 0;");
+    world_fini(&w);
+}
+
+/* A counter is not forgotten while what it has given out is not kept. */
+static void test_forgotten(void **state)
+{
+    static const step steps[] = {
+        DO("the only key", 0, ASK, "a x=1", "granted", SOON),
+        SETTLE("which ends as it began", 0, "a", 0, NOTHING),
+        DO("has not been saved", 0, ASK, "b x=2", "too_many_keys daily - -", NOTHING),
+        DO("given out", 0, KEEP, "", "x=1 0 of 1;", NOTHING),
+        DO("not kept", 0, ASK, "b x=2", "too_many_keys daily - -", NOTHING),
+        DO("kept", 0, MADE, "", "", NOTHING),
+        DO("now it makes room", 0, ASK, "b x=2", "granted", SOON),
+    };
+    ration_limit_rule limit = strict(100 * UNIT);
+
+    (void)state;
+    limit.counts = RATION_COUNTS_COST;
+    limit.max_keys = 1;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* ---- errors ---- */
+
+static void test_bad_arguments(void **state)
+{
+    const ration_limit_rule limit = strict(100 * UNIT);
+
+    (void)state;
+    begin(0, &limit);
+    CHECK_EQ(ration_engine_kept(NULL, ration_time_of(0)), RATION_ERR_INVALID);
+    CHECK_EQ(ration_engine_kept(w.engine, ration_time_of(RATION_NEVER_US)), RATION_ERR_INVALID);
+    CHECK_EQ(ration_engine_need(NULL), NOTHING);
+    world_fini(&w);
+}
+
+/* A save that finds no memory gives nothing out. */
+static void test_without_memory(void **state)
+{
+    const ration_limit_rule limit = strict(100 * UNIT);
+    ration_account_rule accounts[2];
+    ration_provider_rule provider;
+    ration_rules rules;
+    failalloc memory;
+    size_t used = 0;
+
+    (void)state;
+    failalloc_init(&memory, UINT64_MAX);
+    world_rules(&rules, &provider, accounts, &limit, 1);
+    CHECK_EQ(world_init_rules(&w, &rules, &memory.allocator), RATION_OK);
+    CHECK_STR(world_ask(&w, 0, "a x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b x=1 wait=9"), "queued");
+    memory.countdown = 0;
+    CHECK_EQ(ration_engine_save(w.engine, ration_time_of(0), false, &used, keep), RATION_ERR_NOMEM);
+    CHECK_EQ(used, 0);
+    CHECK_EQ(ration_engine_need(w.engine), NOW);
+    CHECK_STR(kept(0), "");
+    memory.countdown = UINT64_MAX;
+    CHECK_STR(save(0, false), "x=1 1 of 2;");
+    memory.countdown = 0;
+    CHECK_STR(kept(0), "granted b 0;");
+    world_fini(&w);
+    CHECK_EQ(memory.live, 0);
 }
 
 int main(void)
@@ -483,7 +520,19 @@ int main(void)
         cmocka_unit_test(test_nothing_costs_nothing),
         cmocka_unit_test(test_settlements),
         cmocka_unit_test(test_the_lower_of_two_marks),
-        cmocka_unit_test(test_unclean),
+        cmocka_unit_test(test_rolling),
+        cmocka_unit_test(test_header_begins_a_window),
+        cmocka_unit_test(test_header_moves_the_end),
+        cmocka_unit_test(test_carried),
+        cmocka_unit_test(test_learned_maximum),
+        cmocka_unit_test(test_nothing_waits),
+        cmocka_unit_test(test_what_the_provider_would_say),
+        cmocka_unit_test(test_unexpected_429),
+        cmocka_unit_test(test_need),
+        cmocka_unit_test(test_two_limits),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
