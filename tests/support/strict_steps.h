@@ -3,8 +3,8 @@
 #define TESTS_SUPPORT_STRICT_STEPS_H
 
 /*
- * An engine with strict quotas, the ledger that it is saved to, and what happens to both, in order, as a table. Times in
- * microseconds, but for waits and events, which are in milliseconds.
+ * An engine with strict quotas, the ledger that it is saved to, and what happens to both, in order, as a table. Times
+ * in microseconds, but for waits and events, which are in milliseconds.
  */
 
 #include "support/check.h"
