@@ -39,6 +39,8 @@ static listener *listener_find(const rn_bulletin *bulletin, const rn_inbound *in
 {
     listener *one;
 
+    if (bulletin == NULL)
+        return NULL;
     TAILQ_FOREACH (one, &bulletin->listeners, link) {
         if (one->in == in)
             return one;
