@@ -173,8 +173,13 @@ typedef enum ration_op {
     RATION_OP_CHECK,
     RATION_OP_HEALTH,
     RATION_OP_LOAD,
-    RATION_OP_SAVE, /* only where a limit is strict: nothing else depends on it */
-    RATION_OP_KEPT, /* the same */
+    RATION_OP_SAVE,  /* only where a limit is strict: nothing else depends on it */
+    RATION_OP_KEPT,  /* the same */
+    RATION_OP_PAUSE, /* these and the next: ration/operate.h */
+    RATION_OP_RESUME,
+    RATION_OP_RESET,
+    RATION_OP_GRANT,
+    RATION_OP_DRAIN,
 } ration_op;
 
 /** What `ration_engine_check` asks. */
@@ -191,6 +196,13 @@ typedef enum ration_report_kind {
     RATION_REPORT_ALLOCATION, /* of share limits: weighted max-min of what is asked for */
 } ration_report_kind;
 
+/** A counter by its names: one limit at one scope key. */
+typedef struct ration_counter_name {
+    ration_text provider; /* absent: the only one that has a limit of that name */
+    ration_text limit;
+    ration_text key;
+} ration_counter_name;
+
 /** One call at the engine's door, as a recorder sees it. Everything is borrowed for the callback. */
 typedef struct ration_call {
     ration_op op;
@@ -201,10 +213,12 @@ typedef struct ration_call {
     const ration_completion *completion;
     ration_report_kind report;
     ration_check_mode check;
-    ration_text account;              /* health */
-    bool ok;                          /* health */
-    const struct ration_state *state; /* load; ration/state.h */
-    bool all;                         /* save */
+    ration_text account;                /* health */
+    bool ok;                            /* health */
+    const struct ration_state *state;   /* load; ration/state.h */
+    bool all;                           /* save */
+    const ration_counter_name *counter; /* pause, resume, reset, grant */
+    int64_t units;                      /* grant */
 } ration_call;
 
 /**
@@ -333,6 +347,7 @@ typedef struct ration_counter_report {
     ration_kind kind;
     ration_enforce enforce;
     ration_text key;
+    bool paused;       /* by an operator */
     uint64_t waiting;  /* that have a place here */
     uint64_t shadowed; /* requests that it would have refused or delayed, were it not a shadow limit */
     int64_t available; /* rate: rounded down, negative in debt */
@@ -347,6 +362,7 @@ typedef struct ration_counter_report {
     const uint64_t *overrun; /* share: serials of leases past their declared end, in order of their ends */
     size_t overrun_count;
     int64_t usable, reserve, used, external, remaining; /* quota */
+    int64_t extra; /* quota: of what is usable, what an operator granted for this window */
     bool has_window;
     ration_time window_start, window_end;
     int64_t rolling_us; /* quota: the length of a rolling window; 0: a calendar window */

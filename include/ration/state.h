@@ -20,6 +20,7 @@ typedef enum ration_record_type {
     RATION_RECORD_ADAPTIVE,
     RATION_RECORD_PENALTY, /* of a limit's scope key; of an account, where there is no limit */
     RATION_RECORD_BREAKER,
+    RATION_RECORD_PAUSE, /* of a limit's scope key: whether an operator has paused it */
 } ration_record_type;
 
 /** Charges of a quota, granted at or before an instant and after that of the part before. Micro-units. */
@@ -87,6 +88,7 @@ typedef struct ration_record {
         ration_adaptive_record adaptive;
         ration_penalty_record penalty;
         ration_breaker_record breaker;
+        bool paused;
     } u;
 } ration_record;
 

@@ -107,7 +107,8 @@ typedef enum ration_category {
     RATION_CATEGORY_STORE,
 } ration_category;
 
-/* The reason table of the specification, chapter 1: code, name, category, can waiting help? */
+/* The reason table of the specification, chapter 1, and `paused`, which is what an operator's pause is called: code,
+ * name, category, can waiting help? */
 #define RATION_REASONS(X)                                                                                              \
     X(RATION_REASON_RATE_LIMITED, "rate_limited", RATION_CATEGORY_CAPACITY, true)                                      \
     X(RATION_REASON_CONCURRENCY_FULL, "concurrency_full", RATION_CATEGORY_CAPACITY, true)                              \
@@ -128,6 +129,7 @@ typedef enum ration_category {
     X(RATION_REASON_DRAINING, "draining", RATION_CATEGORY_CALLER, true)                                                \
     X(RATION_REASON_QUEUE_FULL, "queue_full", RATION_CATEGORY_CAPACITY, true)                                          \
     X(RATION_REASON_TOO_MANY_KEYS, "too_many_keys", RATION_CATEGORY_CAPACITY, true)                                    \
+    X(RATION_REASON_PAUSED, "paused", RATION_CATEGORY_CAPACITY, true)                                                  \
     X(RATION_REASON_NOT_PERMITTED, "not_permitted", RATION_CATEGORY_CALLER, false)                                     \
     X(RATION_REASON_STORE_UNAVAILABLE, "store_unavailable", RATION_CATEGORY_STORE, true)
 

@@ -251,6 +251,17 @@ void rn_adaptive_classes(const rn_counter *counter, ration_class_report *out)
     }
 }
 
+/* Its first window begins anew; one that nobody has asked begins with the first who does. */
+static void adaptive_reset(rn_counter *counter, ration_time now)
+{
+    rn_aimd *aimd = &counter->u.adaptive->aimd;
+    const bool started = aimd->started;
+
+    rn_aimd_init(aimd, &counter->limit->spec.adaptive->aimd);
+    if (started)
+        rn_aimd_start(aimd, now);
+}
+
 /* Once it has begun it has learned something, be it only how long its window has run. */
 static bool adaptive_is_fresh(rn_counter *counter, ration_time now)
 {
@@ -373,6 +384,7 @@ const rn_kind rn_kind_adaptive = {
     .next_change = adaptive_next_change,
     .observe = adaptive_observe,
     .describe = adaptive_describe,
+    .reset = adaptive_reset,
     .is_fresh = adaptive_is_fresh,
     .lane_of = adaptive_lane_of,
     .lane_count = lanes_of,

@@ -58,7 +58,7 @@ bool rn_is_penalized(const ration_engine *engine, const rn_lease *lease)
     for (size_t i = 0; i < lease->place_count; i++) {
         const rn_place *place = &lease->places[i];
 
-        if (rn_place_binds(place) && rn_penalty_runs(&place->counter->penalty, engine->now))
+        if (rn_place_binds(place) && (place->counter->paused || rn_penalty_runs(&place->counter->penalty, engine->now)))
             return true;
     }
     return false;
@@ -77,7 +77,7 @@ static bool penalty_is_late(const ration_engine *engine, const rn_penalty *penal
 
 bool rn_must_refuse(const ration_engine *engine, const rn_lease *lease)
 {
-    if (rn_circuit_bars(lease))
+    if (engine->draining || rn_circuit_bars(lease))
         return true;
     if (penalty_is_late(engine, &lease->route->account->penalty, lease))
         return true;
@@ -154,6 +154,19 @@ static void examine_penalty(const rn_penalty *penalty, rn_counter *counter, cons
                      });
 }
 
+/* An operator's pause is like a penalty whose end nobody knows: it can be waited for, and no deadline is too early. */
+static void examine_pause(rn_counter *counter, rn_stage stage, rn_finding *out)
+{
+    if (!counter->paused)
+        return;
+    finding_add(out, &(binding){
+                         .reason = stage == RN_STAGE_ARRIVAL ? RATION_REASON_PAUSED : RATION_REASON_DEADLINE,
+                         .counter = counter,
+                         .at = {RATION_NEVER_US},
+                         .facts = RN_NO_FACTS,
+                     });
+}
+
 /* Those ahead take nothing here, so the verdict knows nothing of them: they are gone when the bucket has what they wait
  * for, and elsewhere nobody knows when. */
 static void after_the_free(const rn_kind *kind, rn_verdict *verdict)
@@ -218,6 +231,19 @@ static void examine_counter(const ration_engine *engine, const rn_lease *lease, 
                      });
 }
 
+/* A process that stops takes nothing new, whatever the limits say. */
+static void find_draining(rn_finding *out)
+{
+    *out = (rn_finding){
+        .bound = true,
+        .refuses = true,
+        .barred = true,
+        .reason = RATION_REASON_DRAINING,
+        .retry_at = {RATION_NEVER_US},
+        .facts = RN_NO_FACTS,
+    };
+}
+
 /* An open circuit refuses before any limit is looked at. */
 static void find_circuit(rn_circuit *circuit, rn_finding *out)
 {
@@ -236,6 +262,10 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, bo
 {
     const size_t itself = lease->state == RN_LEASE_WAITING ? 1 : 0;
 
+    if (engine->draining) {
+        find_draining(out);
+        return;
+    }
     if (rn_circuit_bars(lease)) {
         find_circuit(lease->route->circuit, out);
         return;
@@ -248,6 +278,7 @@ void rn_examine(ration_engine *engine, const rn_lease *lease, rn_stage stage, bo
         if (!rn_place_binds(place))
             continue;
         examine_penalty(&place->counter->penalty, place->counter, engine, lease, stage, out);
+        examine_pause(place->counter, stage, out);
         examine_counter(engine, lease, place, stage, when, out);
         out->estimate = out->estimate || place->counter->watcher_count > itself;
     }

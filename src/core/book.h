@@ -76,6 +76,10 @@ void rn_book_fini(rn_book *book);
 
 rn_provider *rn_book_provider(const rn_book *book, ration_text name); /* NULL: none */
 rn_account *rn_book_account(const rn_book *book, ration_text name);
+/* The limit of that name whose counter a key leads to: some accounts have their own. NULL: the provider has none. */
+rn_limit *rn_book_limit(const rn_book *book, const rn_provider *provider, ration_text name, ration_text key);
+/* The smallest share among the accounts that can reach the key by their own names; if none can, of all. */
+ration_ratio rn_book_share(const rn_book *book, const rn_limit *limit, ration_text key);
 /* Of a tenant among the waiters: from the first share limit that declares it, else from the rules, else 1. */
 int64_t rn_book_weight(const rn_book *book, const rn_account *account, ration_text tenant);
 

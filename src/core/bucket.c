@@ -190,6 +190,18 @@ static bool bucket_is_fresh(rn_counter *counter, ration_time now)
     return counter->u.bucket.credit == counter->limit->spec.bucket.cap;
 }
 
+static void bucket_reset(rn_counter *counter, ration_time now)
+{
+    counter->u.bucket.at = rn_time_max(counter->u.bucket.at, now);
+    counter->u.bucket.credit = counter->limit->spec.bucket.cap;
+}
+
+static void bucket_grant(rn_counter *counter, ration_time now, int64_t units)
+{
+    bucket_refill(&counter->u.bucket, &counter->limit->spec.bucket, now);
+    bucket_pay(&counter->u.bucket, &counter->limit->spec.bucket, -units);
+}
+
 /* One that is full again within seconds is not worth keeping. */
 static bool bucket_save(rn_counter *counter, ration_time now, ration_part *parts, ration_record *out)
 {
@@ -226,6 +238,8 @@ const rn_kind rn_kind_rate = {
     .next_change = bucket_next_change,
     .observe = bucket_observe,
     .describe = bucket_describe,
+    .reset = bucket_reset,
+    .grant = bucket_grant,
     .is_fresh = bucket_is_fresh,
     .save = bucket_save,
     .load = bucket_load,

@@ -127,6 +127,9 @@ void rn_ceiling_resize(rn_ceiling *ceiling, ration_time now, int64_t size);
 /* Other weights. Same tenants in the same order. RATION_ERR_INVALID otherwise. `spec` outlives the ceiling. */
 int rn_ceiling_reweight(rn_ceiling *ceiling, ration_time now, const rn_ceiling_spec *spec, int64_t size);
 
+/* Wants, reclaims, deficits and what reports add up begin anew; what waiters want, leases and loans stay. */
+void rn_ceiling_forget(rn_ceiling *ceiling, ration_time now);
+
 /* Nothing held, nothing wanted, everything as new but for the reports. */
 bool rn_ceiling_is_fresh(rn_ceiling *ceiling, ration_time now);
 

@@ -12,6 +12,8 @@
  */
 #include "core/ceiling_parts.h"
 
+#include <string.h>
+
 #include "base/units.h"
 
 /* Thousand-millionths of a unit-millisecond. */
@@ -163,4 +165,22 @@ void rn_ceiling_refused(rn_ceiling *ceiling, uint32_t tenant, ration_reason reas
 {
     if ((unsigned)reason < RATION_REASON_COUNT)
         tenant_of(ceiling, tenant)->refused[reason]++;
+}
+
+void rn_ceiling_forget(rn_ceiling *ceiling, ration_time now)
+{
+    rn_pool_advance(ceiling, now);
+    for (uint32_t i = 0; i < ceiling->count; i++) {
+        rn_tenant *const tenant = tenant_of(ceiling, i);
+
+        rn_want_settle(ceiling, tenant, now);
+        tenant->reclaiming = tenant->reclaiming && tenant->shorts > 0;
+        tenant->wanting = tenant->wanting && tenant->shorts > 0;
+        tenant->want = tenant->wanting ? tenant->want : 0;
+        tenant->deficit = tenant->deficit_rest = 0;
+        tenant->reclaims = tenant->granted = 0;
+        tenant->worst_reclaim_us = tenant->granted_cost = 0;
+        memset(tenant->refused, 0, sizeof tenant->refused);
+        rn_tenant_changed(ceiling, tenant);
+    }
 }

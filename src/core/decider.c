@@ -4,6 +4,8 @@
 
 #include "core/decider.h"
 
+#include <ration/operate.h>
+
 static ration_engine *engine_of(const rn_decider *d)
 {
     return ((const rn_engine_decider *)(const void *)d)->engine;
@@ -45,6 +47,22 @@ static int decider_health(rn_decider *d, ration_time now, ration_text account, b
     return ration_engine_health(engine_of(d), now, account, ok);
 }
 
+static int decider_operate(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter,
+                           int64_t units)
+{
+    ration_engine *engine = engine_of(d);
+
+    if (op == RATION_OP_PAUSE)
+        return ration_engine_pause(engine, now, counter);
+    if (op == RATION_OP_RESUME)
+        return ration_engine_resume(engine, now, counter);
+    if (op == RATION_OP_RESET)
+        return ration_engine_reset(engine, now, counter);
+    if (op == RATION_OP_GRANT)
+        return ration_engine_grant(engine, now, counter, units);
+    return op == RATION_OP_DRAIN ? ration_engine_drain(engine, now) : RATION_ERR_INVALID;
+}
+
 static int decider_advance(rn_decider *d, ration_time now)
 {
     return ration_engine_advance(engine_of(d), now);
@@ -78,6 +96,7 @@ static const rn_decider_ops engine_ops = {
     .renew = decider_renew,
     .cancel = decider_cancel,
     .health = decider_health,
+    .operate = decider_operate,
     .advance = decider_advance,
     .next_deadline = decider_next_deadline,
     .next_event = decider_next_event,

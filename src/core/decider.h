@@ -21,6 +21,8 @@ typedef struct rn_decider_ops {
     int (*renew)(rn_decider *d, ration_time now, ration_lease lease);
     int (*cancel)(rn_decider *d, ration_time now, ration_lease lease);
     int (*health)(rn_decider *d, ration_time now, ration_text account, bool ok);
+    /* What operators do: RATION_OP_PAUSE, RESUME, RESET, GRANT, DRAIN; ration/operate.h. `counter` NULL for a drain. */
+    int (*operate)(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units);
     int (*advance)(rn_decider *d, ration_time now);
     ration_time (*next_deadline)(const rn_decider *d);
     bool (*next_event)(rn_decider *d, ration_event *out);

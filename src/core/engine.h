@@ -34,6 +34,7 @@ struct ration_engine {
     struct rn_counter_list given;           /* strict quotas, since the last save that was kept */
     size_t needy[RATION_NEED_SAVE_NOW + 1]; /* strict quotas, by what they need */
     bool keeps;
+    bool draining; /* nothing new is taken */
     ration_lease *blocking; /* of the last decision */
     size_t blocking_count, blocking_capacity;
     bool blocking_failed; /* there was no memory for all of them */

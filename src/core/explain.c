@@ -81,6 +81,8 @@ static const char *what(ration_reason reason)
         return "The quota is used up in ";
     case RATION_REASON_PENALIZED:
         return "The provider asked to pause ";
+    case RATION_REASON_PAUSED:
+        return "An operator has paused ";
     case RATION_REASON_CIRCUIT_OPEN:
         return "The circuit is open for ";
     case RATION_REASON_GUARANTEE_ON_LOAN:
@@ -145,6 +147,7 @@ static const char *plain(ration_reason reason)
     case RATION_REASON_NOTHING_TO_BORROW:
     case RATION_REASON_COST_EXCEEDS_LIMIT:
     case RATION_REASON_DEADLINE:
+    case RATION_REASON_PAUSED:
     case RATION_REASON_TOO_MANY_KEYS:
     case RATION_REASON_COUNT:
         break;

@@ -186,6 +186,8 @@ struct rn_counter {
     ration_time started_at; /* when the engine began */
     bool unclean;           /* the process before it did not stop in order */
     ration_time lost_at;    /* when one began that was the first after such a stop; RN_NEVER_LOST: none that counts */
+    bool paused;            /* by an operator */
+    bool was_paused;        /* there may be a record of a pause */
     struct rn_hold_list holds;
     union {
         rn_bucket bucket;
@@ -255,6 +257,10 @@ struct rn_kind {
     /* For every response of the lease; without one, once, at a release with success or throttled. */
     void (*observe)(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
+    /* Forget what was spent and learned; not what is held. */
+    void (*reset)(rn_counter *counter, ration_time now);
+    /* `units` more, once. NULL: they are held here and not spent, so that means nothing. */
+    void (*grant)(rn_counter *counter, ration_time now, int64_t units);
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
 

@@ -6,7 +6,7 @@
  * An event is one burst: all the 429s of calls that had left before the penalty began. A success resets the doubling
  * only if its call left after the last event began, for an older one says nothing about the time since.
  *
- * Invariant: `until` never moves back; `doublings` <= `events`.
+ * Invariant: `until` never moves back but by an operator's word; `doublings` <= `events`.
  */
 #include "core/penalty.h"
 
@@ -59,4 +59,11 @@ void rn_penalty_success(rn_penalty *penalty, ration_time granted_at)
 {
     if (penalty->any && rn_time_before(penalty->began, granted_at))
         penalty->doublings = 0;
+}
+
+void rn_penalty_lift(rn_penalty *penalty, ration_time now)
+{
+    if (rn_penalty_runs(penalty, now))
+        penalty->until = now;
+    penalty->doublings = 0;
 }

@@ -28,4 +28,7 @@ bool rn_penalty_hit(rn_penalty *penalty, ration_time now, ration_time granted_at
 /* A success of a lease granted at `granted_at`: resets the doubling if that was after the last event began. */
 void rn_penalty_success(rn_penalty *penalty, ration_time granted_at);
 
+/* It is over, by an operator's word, and the doubling begins anew. */
+void rn_penalty_lift(rn_penalty *penalty, ration_time now);
+
 #endif

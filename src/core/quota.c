@@ -129,9 +129,8 @@ void rn_quota_advance(rn_counter *counter, ration_time now)
 
 bool rn_quota_owns(const rn_counter *counter, const rn_hold *hold)
 {
-    if (rn_quota_is_rolling(counter))
-        return rn_rolling_owns(counter, hold->granted_at);
-    return hold->order >= counter->u.quota->first_order;
+    return hold->order >= counter->u.quota->first_order &&
+           (!rn_quota_is_rolling(counter) || rn_rolling_owns(counter, hold->granted_at));
 }
 
 rn_quota_budget rn_quota_room_of(const rn_counter *counter, bool enforcer)
@@ -141,7 +140,12 @@ rn_quota_budget rn_quota_room_of(const rn_counter *counter, bool enforcer)
 
     if (limit->enforcer || enforcer)
         return (rn_quota_budget){quota->learned_max ? rn_max(quota->max, RATION_UNIT) : quota->max, 0};
-    return rn_quota_budget_of(limit->rule, quota->max, quota->learned_max, counter->share, limit->reserve);
+
+    rn_quota_budget room =
+        rn_quota_budget_of(limit->rule, quota->max, quota->learned_max, counter->share, limit->reserve);
+
+    room.usable = rn_add(room.usable, quota->extra);
+    return room;
 }
 
 static int64_t quota_remaining(const rn_counter *counter, const rn_quota_budget *room)
@@ -396,6 +400,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     out->reserve = state.room.reserve;
     out->used = rn_add(quota->used, quota->carried);
     out->external = quota->external;
+    out->extra = quota->extra;
     out->remaining = state.exhausted ? 0 : rn_max(state.remaining, 0);
     out->has_window = !rn_quota_is_rolling(counter);
     out->rolling_us = counter->limit->rule->window.rolling_us;
@@ -412,7 +417,7 @@ static bool quota_is_fresh(rn_counter *counter, ration_time now)
     rn_quota_advance(counter, now);
 
     const rn_quota *const quota = counter->u.quota;
-    const bool unused = quota->used == 0 && quota->carried == 0 && quota->flight.charge == 0;
+    const bool unused = quota->used == 0 && quota->carried == 0 && quota->flight.charge == 0 && quota->extra == 0;
     const bool untaught = !quota->exhausted && !quota->left_known && !quota->observed && !quota->dipped &&
                           quota->max == counter->limit->rule->max;
 
@@ -436,6 +441,8 @@ const rn_kind rn_kind_quota = {
     .next_change = quota_next_change,
     .observe = rn_quota_observe,
     .describe = quota_describe,
+    .reset = rn_quota_reset,
+    .grant = rn_quota_grant,
     .is_fresh = quota_is_fresh,
     .save = rn_quota_save,
     .load = rn_quota_load,

@@ -85,13 +85,15 @@ typedef struct rn_quota {
     int64_t carried;
     int64_t left; /* what the provider last said, less what it may not have counted */
     int64_t external;
-    uint64_t spent;        /* all charges and what settlements added, ever; wraps, only differences count */
-    uint64_t returned;     /* all that settlements gave back, ever; the same */
-    uint64_t first_order;  /* of this window's leases */
-    uint64_t newest_order; /* of all leases */
-    uint64_t moved_order;  /* leases up to it were granted before a header began this window */
-    uint64_t used_order;   /* of the lease of the last observation used */
-    ration_time dipped_at; /* the grant of the last lease that went into the reserve */
+    int64_t extra;           /* usable beyond U, by an operator's word */
+    ration_time extra_until; /* rolling; in a calendar window it ends with that */
+    uint64_t spent;          /* all charges and what settlements added, ever; wraps, only differences count */
+    uint64_t returned;       /* all that settlements gave back, ever; the same */
+    uint64_t first_order;    /* of this window's leases */
+    uint64_t newest_order;   /* of all leases */
+    uint64_t moved_order;    /* leases up to it were granted before a header began this window */
+    uint64_t used_order;     /* of the lease of the last observation used */
+    ration_time dipped_at;   /* the grant of the last lease that went into the reserve */
     rn_quota_flight flight;
     rn_quota_mark mark;
     rn_timeline timeline;

@@ -108,6 +108,10 @@ bool rn_quota_save(rn_counter *counter, ration_time now, ration_part *parts, rat
 void rn_quota_load(rn_counter *counter, ration_time now, const ration_record *record);
 void rn_quota_lose(rn_counter *counter, ration_time now);
 
+/* quota_operate.c */
+void rn_quota_reset(rn_counter *counter, ration_time now);
+void rn_quota_grant(rn_counter *counter, ration_time now, int64_t units);
+
 /* quota_sync.c */
 void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
 

@@ -93,6 +93,7 @@ void rn_rolling_advance(rn_counter *counter, ration_time now)
         rn_quota_ticks_forget(counter, now);
     rolling->oldest = rn_max(rolling->oldest, first);
     rolling->newest = rn_max(rolling->newest, bucket_of(counter, now));
+    quota->extra = rn_time_before(now, quota->extra_until) ? quota->extra : 0;
     quota->exhausted = quota->exhausted && rn_time_before(now, rolling->exhausted_until);
     quota->dipped = quota->dipped && bucket_of(counter, quota->dipped_at) >= rolling->oldest;
     if (quota->left_known && !rn_time_before(now, rolling->learned_until)) {
@@ -154,6 +155,8 @@ static bool fits_at(const rn_counter *counter, ration_time at, int64_t used, con
         .dipped = quota->dipped && rn_time_before(at, leaves_at(counter, bucket_of(counter, quota->dipped_at))),
     };
 
+    if (!ask->enforcer && !rn_time_before(at, quota->extra_until))
+        state.room.usable = rn_sub(state.room.usable, quota->extra);
     state.remaining = rn_sub(state.room.usable, used);
     if (quota->left_known && rn_time_before(at, rolling->learned_until))
         state.remaining = rn_min(state.remaining, quota->left);

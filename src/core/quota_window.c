@@ -85,7 +85,7 @@ static void window_begin(rn_counter *counter, ration_time now, const beginning *
 
     quota->carried = rn_flight_over(counter, b->start, b->first_order);
     quota->used = b->used;
-    quota->external = 0;
+    quota->external = quota->extra = 0;
     quota->left_known = quota->exhausted = quota->dipped = quota->observed = false;
     quota->first_order = b->first_order;
     quota->moved_order = quota->newest_order;

@@ -94,6 +94,7 @@ static int report_counter(const ration_engine *engine, rn_counter *counter, cons
         .kind = counter->limit->rule->kind,
         .enforce = counter->limit->rule->enforce,
         .key = counter->key,
+        .paused = counter->paused,
         .waiting = counter->place_count,
         .shadowed = counter->shadowed,
     };

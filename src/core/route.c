@@ -300,7 +300,7 @@ static bool counter_is_idle(rn_counter *counter, ration_time now)
 {
     const rn_route_link *link;
 
-    if (counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || counter->watcher_count > 0 ||
+    if (counter->paused || counter->pins > 0 || !TAILQ_EMPTY(&counter->holds) || counter->watcher_count > 0 ||
         rn_penalty_runs(&counter->penalty, now) || counter->dirty || counter->changed || counter->given)
         return false;
     TAILQ_FOREACH (link, &counter->routes, next) {
@@ -405,6 +405,17 @@ static int counter_new(rn_routes *routes, ration_time now, rn_limit *limit, rati
     return RATION_OK;
 }
 
+/* One more, if there is room for it. */
+static int counter_add(rn_routes *routes, ration_time now, rn_limit *limit, ration_text name, ration_ratio share,
+                       rn_counter **out)
+{
+    const int64_t max = limit->rule->max_keys == 0 ? INT64_C(1000000) : limit->rule->max_keys;
+
+    if (limit->counter_count >= max && !counter_evict(routes, limit, now))
+        return RATION_ERR_FULL;
+    return counter_new(routes, now, limit, name, share, out);
+}
+
 /* The counter of a limit for a subject: NULL where the limit does not apply; RATION_ERR_FULL at maxKeys. */
 static int counter_find(rn_routes *routes, ration_time now, rn_limit *limit, const rn_account *account,
                         const rn_subject *subject, rn_counter **out)
@@ -422,16 +433,49 @@ static int counter_find(rn_routes *routes, ration_time now, rn_limit *limit, con
         return RATION_ERR_INVALID;
 
     rn_map_node *node = rn_map_find(&routes->counters, b.data, b.used);
-    const int64_t max = limit->rule->max_keys == 0 ? INT64_C(1000000) : limit->rule->max_keys;
 
     if (node != NULL) {
         *out = (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
         return RATION_OK;
     }
-    if (limit->counter_count >= max && !counter_evict(routes, limit, now))
-        return RATION_ERR_FULL;
-    return counter_new(routes, now, limit, (ration_text){b.data, b.used},
+    return counter_add(routes, now, limit, (ration_text){b.data, b.used},
                        rn_limit_share(limit, routes->book, account, subject), out);
+}
+
+/* The name of a counter, in the scratch buffer; absent: no key is as long. */
+static ration_text counter_name(const rn_routes *routes, const rn_limit *limit, ration_text key)
+{
+    char uid[sizeof limit->uid];
+    rn_builder b;
+
+    memcpy(uid, &limit->uid, sizeof uid);
+    rn_builder_init(&b, routes->scratch + NAMES_MAX, KEY_MAX);
+    rn_builder_text(&b, (ration_text){uid, sizeof uid});
+    rn_builder_text(&b, key);
+    return b.full ? (ration_text){NULL, 0} : (ration_text){b.data, b.used};
+}
+
+rn_counter *rn_routes_counter(const rn_routes *routes, const rn_limit *limit, ration_text key)
+{
+    const ration_text name = counter_name(routes, limit, key);
+    rn_map_node *node = name.data == NULL ? NULL : rn_map_find(&routes->counters, name.data, name.size);
+
+    return node == NULL ? NULL : (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node));
+}
+
+int rn_routes_wake(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out)
+{
+    rn_counter *counter = rn_routes_counter(routes, limit, key);
+
+    if (counter == NULL) {
+        const ration_text name = counter_name(routes, limit, key);
+
+        if (name.data == NULL || rn_map_find(&routes->kept.counters, name.data, name.size) == NULL)
+            return RATION_ERR_UNKNOWN;
+        return counter_add(routes, now, limit, name, rn_book_share(routes->book, limit, key), out);
+    }
+    *out = counter;
+    return RATION_OK;
 }
 
 static rn_route *route_alloc(rn_routes *routes, rn_account *account, ration_text names)

@@ -68,6 +68,11 @@ void rn_routes_fini(rn_routes *routes);
  */
 int rn_routes_find(rn_routes *routes, ration_time now, const ration_request *request, rn_route **out,
                    ration_reason *reason, const rn_limit **limit);
+/* The counter of a limit at a key; NULL: there is none. */
+rn_counter *rn_routes_counter(const rn_routes *routes, const rn_limit *limit, ration_text key);
+/* The same, and one of which something was kept is made. RATION_ERR_UNKNOWN: there is neither; RATION_ERR_NOMEM;
+ * RATION_ERR_FULL: the limit is at `maxKeys`. */
+int rn_routes_wake(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out);
 void rn_route_release(rn_routes *routes, rn_route *route);
 
 /*

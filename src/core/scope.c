@@ -180,3 +180,47 @@ bool rn_scope_has(const rn_scope *scope, rn_dimension_kind kind)
     }
     return false;
 }
+
+/* The n-th of the parts that a key has between its slashes. */
+static ration_text key_part(ration_text key, size_t n)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < key.size; i++) {
+        if (key.data[i] != '/')
+            continue;
+        if (n-- == 0)
+            return rn_text_slice(key, from, i);
+        from = i + 1;
+    }
+    return n == 0 ? rn_text_slice(key, from, key.size) : (ration_text){NULL, 0};
+}
+
+/* As `rn_builder_key` writes it, byte by byte. */
+static bool part_is(ration_text part, ration_text value)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < value.size; i++) {
+        char code[4];
+        rn_builder b;
+
+        rn_builder_init(&b, code, sizeof code);
+        rn_builder_key(&b, rn_text_slice(value, i, i + 1));
+        if (!rn_text_eq(rn_text_slice(part, at, at + b.used), (ration_text){code, b.used}))
+            return false;
+        at += b.used;
+    }
+    return at == part.size;
+}
+
+bool rn_scope_matches(const rn_scope *scope, ration_text key, rn_dimension_kind kind, ration_text value)
+{
+    for (size_t i = 0; i < scope->count; i++) {
+        const ration_text part = key_part(key, i);
+
+        if (scope->dimensions[i].kind == kind && (value.data == NULL || part.data == NULL || !part_is(part, value)))
+            return false;
+    }
+    return true;
+}

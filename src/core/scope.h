@@ -58,6 +58,9 @@ bool rn_scope_key(const rn_scope *scope, const rn_subject *subject, rn_builder *
 
 bool rn_scope_has(const rn_scope *scope, rn_dimension_kind kind);
 
+/* Does a key of this scope stand for requests with that value? True where the scope does not have the dimension. */
+bool rn_scope_matches(const rn_scope *scope, ration_text key, rn_dimension_kind kind, ration_text value);
+
 ration_text rn_subject_var(const rn_subject *subject, ration_text name); /* absent if not set */
 
 #endif

@@ -146,6 +146,11 @@ static void share_describe(rn_counter *counter, ration_time now, ration_counter_
     (void)rn_ceiling_stats(counter->u.share, now, out);
 }
 
+static void share_reset(rn_counter *counter, ration_time now)
+{
+    rn_ceiling_forget(counter->u.share, now);
+}
+
 static bool share_is_fresh(rn_counter *counter, ration_time now)
 {
     return rn_ceiling_is_fresh(counter->u.share, now);
@@ -264,6 +269,7 @@ const rn_kind rn_kind_share = {
     .next_change = share_next_change,
     .observe = share_observe,
     .describe = share_describe,
+    .reset = share_reset,
     .is_fresh = share_is_fresh,
     .lane_of = share_lane_of,
     .lane_count = share_lane_count,

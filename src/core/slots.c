@@ -151,6 +151,13 @@ static void slots_describe(rn_counter *counter, ration_time now, ration_counter_
     out->held = counter->u.slots.held;
 }
 
+/* Whatever is counted here is held. */
+static void slots_reset(rn_counter *counter, ration_time now)
+{
+    (void)counter;
+    (void)now;
+}
+
 static bool slots_is_fresh(rn_counter *counter, ration_time now)
 {
     (void)now;
@@ -170,5 +177,6 @@ const rn_kind rn_kind_concurrency = {
     .next_change = slots_next_change,
     .observe = slots_observe,
     .describe = slots_describe,
+    .reset = slots_reset,
     .is_fresh = slots_is_fresh,
 };

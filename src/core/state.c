@@ -21,6 +21,7 @@
 typedef struct kept_entry {
     rn_map_node node;
     bool has_penalty;
+    bool paused;
     bool has_state; /* of its kind, or of the circuit */
     ration_record penalty;
     ration_record state;
@@ -84,6 +85,10 @@ int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_recor
 
     if (entry == NULL)
         return RATION_ERR_NOMEM;
+    if (record->type == RATION_RECORD_PAUSE) {
+        entry->paused = record->u.paused;
+        return RATION_OK;
+    }
     if (record->type == RATION_RECORD_PENALTY) {
         entry->penalty = *record;
         entry->has_penalty = true;
@@ -138,6 +143,8 @@ void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
 
     if (entry != NULL && entry->has_penalty)
         rn_penalty_load(&counter->penalty, &entry->penalty);
+    if (entry != NULL)
+        counter->paused = counter->was_paused = entry->paused;
     if (entry != NULL && entry->has_state && is_of_kind(entry->state.type, counter->limit->rule->kind)) {
         kind->load(counter, now, &entry->state);
     } else if (kind->lose != NULL) {
@@ -226,6 +233,8 @@ bool rn_record_is_valid(const ration_record *r, ration_time now)
         return (unsigned)r->u.breaker.state <= RATION_BREAKER_HALF_OPEN && is_end(r->u.breaker.until) &&
                r->u.breaker.generation < UINT64_MAX / 2 && r->u.breaker.delay_us >= 0 &&
                r->u.breaker.delay_us <= RATION_TIME_MAX_US;
+    case RATION_RECORD_PAUSE:
+        return r->limit.data != NULL;
     }
     return false;
 }
@@ -397,6 +406,11 @@ static void save_counter(const saving *s, rn_counter *counter)
         s->record(s->ctx, &record);
     if (counter->penalty.any) {
         rn_penalty_save(&counter->penalty, &record);
+        s->record(s->ctx, &record);
+    }
+    if (counter->was_paused) {
+        record.type = RATION_RECORD_PAUSE;
+        record.u.paused = counter->paused;
         s->record(s->ctx, &record);
     }
     if (rn_limit_is_strict(counter->limit))

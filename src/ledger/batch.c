@@ -165,6 +165,11 @@ static int64_t record_ends_us(const ration_record *record)
         break;
     case RATION_RECORD_PENALTY:
         return rn_add(record->u.penalty.until.us, DAY_US);
+    case RATION_RECORD_PAUSE:
+        /* Until an operator ends it, however long nobody asks. */
+        if (record->u.paused)
+            return RATION_NEVER_US;
+        break;
     case RATION_RECORD_BUCKET:
     case RATION_RECORD_ADAPTIVE:
     case RATION_RECORD_BREAKER:

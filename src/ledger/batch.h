@@ -17,7 +17,7 @@
  */
 
 /* Of a job's runs, beside the types of records. */
-#define RN_THING_RUNS (RATION_RECORD_BREAKER + 1)
+#define RN_THING_RUNS (RATION_RECORD_PAUSE + 1)
 
 typedef struct rn_kept_run {
     int64_t number; /* of a job's runs, upwards */

@@ -82,6 +82,12 @@ static const rn_column breakers[] = {
     UPDATED,
 };
 
+static const rn_column pauses[] = {
+    NAMED(RN_FORM_TEXT),
+    {"paused", RN_FORM_YES, AT(u.paused), 0, false},
+    UPDATED,
+};
+
 #define TABLE(t, columns, keys)                                                                                        \
     {                                                                                                                  \
 #columns, t, columns, (int)(sizeof columns / sizeof columns[0]), keys                                          \
@@ -93,6 +99,7 @@ const rn_table rn_tables[RN_TABLES] = {
     [RATION_RECORD_ADAPTIVE] = TABLE(RATION_RECORD_ADAPTIVE, adaptive, 3),
     [RATION_RECORD_PENALTY] = TABLE(RATION_RECORD_PENALTY, penalties, 3),
     [RATION_RECORD_BREAKER] = TABLE(RATION_RECORD_BREAKER, breakers, 2),
+    [RATION_RECORD_PAUSE] = TABLE(RATION_RECORD_PAUSE, pauses, 3),
 };
 
 const char *const rn_array_names[RN_ARRAYS] = {"quota_parts", "quota_timeline"};
@@ -183,6 +190,15 @@ const char *const rn_schema[] = {
     "  delay INTEGER NOT NULL,\n"
     "  updated_at INTEGER NOT NULL,\n"
     "  PRIMARY KEY (provider, scope_key)\n"
+    ") STRICT, WITHOUT ROWID",
+
+    "CREATE TABLE pauses (\n"
+    "  provider TEXT NOT NULL,\n"
+    "  limit_name TEXT NOT NULL,\n"
+    "  scope_key TEXT NOT NULL,\n"
+    "  paused INTEGER NOT NULL, -- 0: an operator has resumed it\n"
+    "  updated_at INTEGER NOT NULL,\n"
+    "  PRIMARY KEY (provider, limit_name, scope_key)\n"
     ") STRICT, WITHOUT ROWID",
 
     "CREATE TABLE runs ( -- of each job the last 20\n"

@@ -39,7 +39,7 @@ typedef struct rn_table {
     int keys;
 } rn_table;
 
-#define RN_TABLES (RATION_RECORD_BREAKER + 1)
+#define RN_TABLES (RATION_RECORD_PAUSE + 1)
 
 extern const rn_table rn_tables[RN_TABLES]; /* by type */
 

@@ -42,6 +42,7 @@ static const struct reason_row {
     [RATION_REASON_DRAINING] = {503, "Shutting down"},
     [RATION_REASON_QUEUE_FULL] = {503, "Too many requests wait"},
     [RATION_REASON_TOO_MANY_KEYS] = {503, "Too many scope keys"},
+    [RATION_REASON_PAUSED] = {503, "Paused by an operator"},
     [RATION_REASON_NOT_PERMITTED] = {403, "Not permitted"},
     [RATION_REASON_STORE_UNAVAILABLE] = {503, "The shared store cannot be reached"},
 };

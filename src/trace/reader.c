@@ -44,12 +44,13 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_CHECK] = "check",     [RN_TRACE_STATS] = "stats",       [RN_TRACE_LIMITS] = "limits",
     [RN_TRACE_LEASES] = "leases",   [RN_TRACE_FAIRNESS] = "fairness", [RN_TRACE_ALLOCATION] = "allocation",
     [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",       [RN_TRACE_SAVE] = "save",
-    [RN_TRACE_KEPT] = "kept",
+    [RN_TRACE_KEPT] = "kept",       [RN_TRACE_PAUSE] = "pause",       [RN_TRACE_RESUME] = "resume",
+    [RN_TRACE_RESET] = "reset",     [RN_TRACE_GRANT] = "grant",       [RN_TRACE_DRAIN] = "drain",
 };
 
 /* Operations of the specification that this version cannot carry out. */
 static const char *const later_names[] = {
-    "reload", "pause", "resume", "reset", "grant", "drain",
+    "reload",
 };
 
 enum {
@@ -65,9 +66,12 @@ enum {
     HEALTH = 1 << RN_TRACE_HEALTH,
     STATE = 1 << RN_TRACE_STATE,
     SAVE = 1 << RN_TRACE_SAVE,
+    GRANT = 1 << RN_TRACE_GRANT,
+    OPERATES = 1 << RN_TRACE_PAUSE | 1 << RN_TRACE_RESUME | 1 << RN_TRACE_RESET | GRANT,
+    DRAIN = 1 << RN_TRACE_DRAIN,
     REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
               1 << RN_TRACE_ALLOCATION,
-    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | 1 << RN_TRACE_ADVANCE,
+    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | OPERATES | DRAIN | 1 << RN_TRACE_ADVANCE,
 };
 
 const char *rn_trace_op_name(rn_trace_op op)
@@ -490,6 +494,10 @@ static const member members[] = {
     {"cost", RELEASE, 0, take_units, INTO(completion.cost), ANYWHERE},
     {"account", HEALTH, HEALTH, take_text, INTO(account), IN_LINES},
     {"ok", HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
+    {"provider", OPERATES, 0, take_text, INTO(counter.provider), ANYWHERE},
+    {"limit", OPERATES, OPERATES, take_text, INTO(counter.limit), IN_LINES},
+    {"key", OPERATES, OPERATES, take_text, INTO(counter.key), IN_LINES},
+    {"units", GRANT, GRANT, take_units, INTO(units), ANYWHERE},
     {"unclean", STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
     {"uncleanAt", STATE, 0, take_instant, INTO(state.unclean_at), IN_LINES},
     {"records", STATE, STATE, take_records, INTO(state), IN_LINES},

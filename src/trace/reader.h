@@ -41,6 +41,11 @@ typedef enum rn_trace_op {
     RN_TRACE_STATE,
     RN_TRACE_SAVE,
     RN_TRACE_KEPT,
+    RN_TRACE_PAUSE,
+    RN_TRACE_RESUME,
+    RN_TRACE_RESET,
+    RN_TRACE_GRANT,
+    RN_TRACE_DRAIN,
     RN_TRACE_OP_COUNT,
 } rn_trace_op;
 
@@ -56,11 +61,13 @@ typedef struct rn_trace_line {
     ration_response response;
     ration_completion completion;
     ration_check_mode check;
-    ration_text account; /* health */
-    bool ok;             /* health */
-    ration_state state;  /* state */
-    bool all;            /* save */
-    bool has_started_at; /* config */
+    ration_text account;         /* health */
+    bool ok;                     /* health */
+    ration_state state;          /* state */
+    bool all;                    /* save */
+    ration_counter_name counter; /* pause, resume, reset, grant */
+    int64_t units;               /* grant */
+    bool has_started_at;         /* config */
     ration_time started_at;
 } rn_trace_line;
 
@@ -92,7 +99,8 @@ int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out,
 /*
  * The body of a call of the decision API: an object with the members that a line of `op` has, but for `op`, `at` and
  * `health`; `lease` in the place of `id` where a lease is named, `timeout` in that of `wait`; a release may also have
- * the members of an observation. `op` is one of acquire, check, release, observe, renew. Nothing is known of time, and
+ * the members of an observation. `op` is one of acquire, check, release, observe, renew, or of pause, resume,
+ * reset, grant, whose `limit` and `key` are not in the body. Nothing is known of time, and
  * nothing of lines read before is kept. Errors as rn_trace_read.
  */
 int rn_trace_read_body(rn_trace_reader *reader, rn_trace_op op, ration_text body, rn_trace_line *out,

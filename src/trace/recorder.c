@@ -240,6 +240,13 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_KEPT:
         rn_trace_write_op(out, call->at, "kept", none);
         break;
+    case RATION_OP_PAUSE:
+    case RATION_OP_RESUME:
+    case RATION_OP_RESET:
+    case RATION_OP_GRANT:
+    case RATION_OP_DRAIN:
+        rn_trace_write_operate(out, call);
+        break;
     case RATION_OP_ADVANCE:
     case RATION_OP_REPORT:
         rn_trace_write_op(out, call->at, "advance", none);
@@ -284,6 +291,10 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
     if (call->op == RATION_OP_HEALTH) {
         rn_trace_write_health_answer(&recorder->out, call->at, call->account, call->ok,
                                      err == RATION_OK ? "noted" : "unknown");
+        return;
+    }
+    if (call->op >= RATION_OP_PAUSE && call->op <= RATION_OP_DRAIN) {
+        rn_trace_write_operate_answer(&recorder->out, call, err);
         return;
     }
     if (call->op == RATION_OP_LOAD) {

@@ -346,6 +346,32 @@ static int replay_save(rn_replay *replay, const rn_trace_line *line)
     return err == RATION_ERR_INVALID ? RATION_OK : err;
 }
 
+/* What operators do. */
+static int replay_operate(rn_replay *replay, const rn_trace_line *line)
+{
+    static const ration_op ops[RN_TRACE_OP_COUNT] = {
+        [RN_TRACE_PAUSE] = RATION_OP_PAUSE, [RN_TRACE_RESUME] = RATION_OP_RESUME, [RN_TRACE_RESET] = RATION_OP_RESET,
+        [RN_TRACE_GRANT] = RATION_OP_GRANT, [RN_TRACE_DRAIN] = RATION_OP_DRAIN,
+    };
+    const ration_call call = {
+        .op = ops[line->op],
+        .at = line->at,
+        .counter = line->op == RN_TRACE_DRAIN ? NULL : &line->counter,
+        .units = line->units,
+    };
+    const int err = replay->decider->ops->operate(replay->decider, line->at, call.op, call.counter, call.units);
+
+    if (err == RATION_ERR_INVALID || err == RATION_ERR_RANGE) {
+        rn_trace_fault_set(&replay->fault, line->number, line->text, 0, "the engine does not do this: %s",
+                           ration_err_text(err));
+        return RATION_ERR_SYNTAX;
+    }
+    if (err != RATION_OK && err != RATION_ERR_UNKNOWN)
+        return err;
+    rn_trace_write_operate_answer(&replay->out, &call, err);
+    return RATION_OK;
+}
+
 static int replay_call(rn_replay *replay, const rn_trace_line *line)
 {
     switch (line->op) {
@@ -372,6 +398,12 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
         return replay_save(replay, line);
     case RN_TRACE_KEPT:
         return ration_engine_kept(replay->engine, line->at);
+    case RN_TRACE_PAUSE:
+    case RN_TRACE_RESUME:
+    case RN_TRACE_RESET:
+    case RN_TRACE_GRANT:
+    case RN_TRACE_DRAIN:
+        return replay_operate(replay, line);
     case RN_TRACE_ADVANCE:
     case RN_TRACE_BLANK:
     case RN_TRACE_OUTPUT:

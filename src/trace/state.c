@@ -32,12 +32,13 @@ enum {
     ADAPTIVE = 1 << RATION_RECORD_ADAPTIVE,
     PENALTY = 1 << RATION_RECORD_PENALTY,
     BREAKER = 1 << RATION_RECORD_BREAKER,
-    ANY = QUOTA | BUCKET | ADAPTIVE | PENALTY | BREAKER,
+    PAUSE = 1 << RATION_RECORD_PAUSE,
+    ANY = QUOTA | BUCKET | ADAPTIVE | PENALTY | BREAKER | PAUSE,
 };
 
 static const char *const types[] = {
     [RATION_RECORD_QUOTA] = "quota",     [RATION_RECORD_BUCKET] = "bucket",   [RATION_RECORD_ADAPTIVE] = "adaptive",
-    [RATION_RECORD_PENALTY] = "penalty", [RATION_RECORD_BREAKER] = "breaker",
+    [RATION_RECORD_PENALTY] = "penalty", [RATION_RECORD_BREAKER] = "breaker", [RATION_RECORD_PAUSE] = "pause",
 };
 #define TYPES (sizeof types / sizeof types[0])
 
@@ -55,7 +56,7 @@ typedef struct member {
 
 static const member members[] = {
     {"provider", ANY, ANY, TEXT, AT(provider), 0, false},
-    {"limit", ANY & ~BREAKER, QUOTA | BUCKET | ADAPTIVE, TEXT, AT(limit), 0, false},
+    {"limit", ANY & ~BREAKER, QUOTA | BUCKET | ADAPTIVE | PAUSE, TEXT, AT(limit), 0, false},
     {"key", ANY, ANY, TEXT, AT(key), 0, false},
     {"at", ANY, ANY, INSTANT, AT(at), 0, false},
     {"windowStart", QUOTA, 0, INSTANT, AT(u.quota.window_start), 0, false},
@@ -90,6 +91,7 @@ static const member members[] = {
     {"generation", BREAKER, BREAKER, COUNT, AT(u.breaker.generation), 0, false},
     {"retryAt", BREAKER, 0, INSTANT, AT(u.breaker.until), 0, true},
     {"delay", BREAKER, 0, SPAN, AT(u.breaker.delay_us), 0, false},
+    {"paused", PAUSE, 0, YES, AT(u.paused), 0, false},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -348,7 +350,7 @@ static bool type_read(reading *g, rn_json *json, size_t at, ration_record *recor
             return true;
         }
     }
-    return fail(g, value.at, "must be quota, bucket, adaptive, penalty or breaker", ration_text_of("type"));
+    return fail(g, value.at, "must be quota, bucket, adaptive, penalty, breaker or pause", ration_text_of("type"));
 }
 
 static size_t member_find(ration_text name, ration_record_type type)

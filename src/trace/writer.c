@@ -189,6 +189,8 @@ static void write_quota(rn_output *out, const ration_counter_report *counter)
     rn_output_micro(out, "used", counter->used);
     rn_output_micro(out, "external", counter->external);
     rn_output_micro(out, "remaining", counter->remaining);
+    if (counter->extra > 0)
+        rn_output_micro(out, "extra", counter->extra);
     if (counter->has_window) {
         rn_output_ms(out, "windowStart", counter->window_start.us);
         rn_output_ms(out, "windowEnd", counter->window_end.us);
@@ -311,6 +313,8 @@ static void report_counter(void *ctx, const ration_counter_report *counter)
     case RATION_KIND_COUNT:
         break;
     }
+    if (counter->paused)
+        rn_output_bool(out, "paused", true);
     if (report->more != NULL)
         report->more(report->ctx, out, counter);
     rn_output_close(out, '}');
@@ -582,6 +586,42 @@ void rn_trace_write_save(rn_output *out, ration_time at, bool all)
 {
     op_open(out, at, "save", (ration_text){NULL, 0});
     rn_output_bool(out, "all", all);
+    line_close(out);
+}
+
+/* What operators do, and what is answered when it is done. */
+static const struct {
+    const char *op;
+    const char *done;
+} operations[] = {
+    [RATION_OP_PAUSE] = {"pause", "paused"},   [RATION_OP_RESUME] = {"resume", "resumed"},
+    [RATION_OP_RESET] = {"reset", "reset"},    [RATION_OP_GRANT] = {"grant", "granted"},
+    [RATION_OP_DRAIN] = {"drain", "draining"},
+};
+
+static void operate_open(rn_output *out, const ration_call *call)
+{
+    line_open(out, call->at);
+    rn_output_str(out, "op", operations[call->op].op);
+    if (call->counter != NULL) {
+        optional_text(out, "provider", call->counter->provider);
+        rn_output_text(out, "limit", call->counter->limit);
+        rn_output_text(out, "key", call->counter->key);
+    }
+    if (call->op == RATION_OP_GRANT)
+        rn_output_micro(out, "units", call->units);
+}
+
+void rn_trace_write_operate(rn_output *out, const ration_call *call)
+{
+    operate_open(out, call);
+    line_close(out);
+}
+
+void rn_trace_write_operate_answer(rn_output *out, const ration_call *call, int err)
+{
+    operate_open(out, call);
+    rn_output_str(out, "result", err == RATION_OK ? operations[call->op].done : "unknown");
     line_close(out);
 }
 

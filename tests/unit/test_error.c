@@ -44,6 +44,7 @@ static void reasons(void **state)
         {RATION_REASON_DRAINING, "draining", "caller", true},
         {RATION_REASON_QUEUE_FULL, "queue_full", "capacity", true},
         {RATION_REASON_TOO_MANY_KEYS, "too_many_keys", "capacity", true},
+        {RATION_REASON_PAUSED, "paused", "capacity", true},
         {RATION_REASON_NOT_PERMITTED, "not_permitted", "caller", false},
         {RATION_REASON_STORE_UNAVAILABLE, "store_unavailable", "store", true},
     };

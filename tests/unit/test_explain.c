@@ -96,6 +96,8 @@ static const struct {
      "There is no such account at this provider; see `accounts` in the configuration."},
     {RATION_REASON_UNKNOWN_PROVIDER, 0, false, {0}, "There is no such provider; see `providers` in the configuration."},
     {RATION_REASON_CANCELLED, 0, false, {0}, "The request was cancelled."},
+    {RATION_REASON_PAUSED, RATION_NEVER_US, false, FACTS(NONE, NONE, NONE, NONE),
+     "An operator has paused limit daily at acme. When that changes is not known."},
     {RATION_REASON_DRAINING, 0, false, {0}, "The process is stopping and takes no new requests."},
     {RATION_REASON_QUEUE_FULL, 0, false, {0}, "Too many requests wait already; see `settings.queue`."},
     {RATION_REASON_NOT_PERMITTED, 0, false, {0}, "The bearer may not ask for this."},

@@ -69,6 +69,9 @@ static void check_record(const ration_record *got, const ration_record *want)
         CHECK_EQ(got->u.breaker.until.us, want->u.breaker.until.us);
         CHECK_EQ(got->u.breaker.delay_us, want->u.breaker.delay_us);
         break;
+    case RATION_RECORD_PAUSE:
+        CHECK_EQ(got->u.paused, want->u.paused);
+        break;
     }
 }
 
@@ -186,6 +189,15 @@ static const struct {
       .key = TEXT("main"),
       .at = {NOON_US},
       .u.breaker = {RATION_BREAKER_HALF_OPEN, 0, {RATION_NEVER_US}, 0}}},
+    {"a pause",
+     {.type = RATION_RECORD_PAUSE,
+      .provider = TEXT("p"),
+      .limit = TEXT("l"),
+      .key = TEXT("a"),
+      .at = {NOON_US},
+      .u.paused = true}},
+    {"a pause that is over",
+     {.type = RATION_RECORD_PAUSE, .provider = TEXT("p"), .limit = TEXT("l"), .key = TEXT("b"), .at = {NOON_US}}},
 };
 enum { RECORDS = sizeof records / sizeof records[0] };
 

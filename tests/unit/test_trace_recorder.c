@@ -190,6 +190,42 @@ static void health_is_told_by_its_account(void **state)
     rn_recorder_free(recorder);
 }
 
+static void operators_are_told_as_they_were(void **state)
+{
+    static const ration_counter_name name = {.provider = TEXT("p"), .limit = TEXT("q"), .key = TEXT("a/b")};
+    static const ration_counter_name bare = {.limit = TEXT("q"), .key = TEXT("local")};
+    static const struct {
+        ration_call call;
+        int err;
+    } calls[] = {
+        {{.op = RATION_OP_PAUSE, .counter = &name}, RATION_OK},
+        {{.op = RATION_OP_RESUME, .counter = &bare}, RATION_ERR_UNKNOWN},
+        {{.op = RATION_OP_RESET, .counter = &bare}, RATION_OK},
+        {{.op = RATION_OP_GRANT, .counter = &bare, .units = 2500000}, RATION_OK},
+        {{.op = RATION_OP_GRANT, .counter = &bare, .units = -1}, RATION_ERR_RANGE},
+        {{.op = RATION_OP_DRAIN}, RATION_OK},
+    };
+    rn_recorder *recorder = NULL;
+
+    (void)state;
+    CHECK_EQ(rn_recorder_new(&options, &recorder), RATION_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        call_of(recorder, &calls[i].call, calls[i].err, NULL);
+    wrote(recorder,
+          HEAD "{\"at\":0,\"op\":\"pause\",\"provider\":\"p\",\"limit\":\"q\",\"key\":\"a/b\"}\n"
+               "{\"at\":0,\"op\":\"pause\",\"provider\":\"p\",\"limit\":\"q\",\"key\":\"a/b\",\"result\":\"paused\"}\n"
+               "{\"at\":0,\"op\":\"resume\",\"limit\":\"q\",\"key\":\"local\"}\n"
+               "{\"at\":0,\"op\":\"resume\",\"limit\":\"q\",\"key\":\"local\",\"result\":\"unknown\"}\n"
+               "{\"at\":0,\"op\":\"reset\",\"limit\":\"q\",\"key\":\"local\"}\n"
+               "{\"at\":0,\"op\":\"reset\",\"limit\":\"q\",\"key\":\"local\",\"result\":\"reset\"}\n"
+               "{\"at\":0,\"op\":\"grant\",\"limit\":\"q\",\"key\":\"local\",\"units\":2.5}\n"
+               "{\"at\":0,\"op\":\"grant\",\"limit\":\"q\",\"key\":\"local\",\"units\":2.5,\"result\":\"granted\"}\n"
+               "{\"at\":0,\"op\":\"advance\"}\n"
+               "{\"at\":0,\"op\":\"drain\"}\n"
+               "{\"at\":0,\"op\":\"drain\",\"result\":\"draining\"}\n");
+    rn_recorder_free(recorder);
+}
+
 static void failed_calls_and_reports_only_advance(void **state)
 {
     rn_recorder *const recorder = recorder_of();
@@ -326,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_stand_before_answers_before_events, fresh, done),
         cmocka_unit_test_setup_teardown(handles_that_are_not_held_are_unknown, fresh, done),
         cmocka_unit_test_setup_teardown(health_is_told_by_its_account, fresh, done),
+        cmocka_unit_test_setup_teardown(operators_are_told_as_they_were, fresh, done),
         cmocka_unit_test_setup_teardown(failed_calls_and_reports_only_advance, fresh, done),
         cmocka_unit_test_setup_teardown(only_headers_that_matter_and_no_secret, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_is_written_at_the_end, fresh, done),
