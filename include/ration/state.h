@@ -96,7 +96,7 @@ typedef struct ration_record {
 typedef struct ration_state {
     const ration_record *records;
     size_t count;
-    /* The last process did not stop in order: a bucket that is not among them starts empty, a strict quota with its
+    /* The last process did not stop in order: a bucket starts empty or in its debt, a strict quota with its
      * mark used, or one block of it where there is no record of its window. */
     bool unclean;
     /* When the last process began that found an unclean stop, if that is not the one that begins now; 0: none did. What

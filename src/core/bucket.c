@@ -222,6 +222,11 @@ static void bucket_load(rn_counter *counter, ration_time now, const ration_recor
     (void)now;
     counter->u.bucket.at = record->at;
     counter->u.bucket.credit = rn_max(-spec->cap, rn_min(credit, spec->cap));
+    /* What was there then may have been taken since, a moment before the process died. */
+    if (counter->unclean) {
+        bucket_refill(&counter->u.bucket, spec, counter->started_at);
+        counter->u.bucket.credit = rn_min(counter->u.bucket.credit, 0);
+    }
 }
 
 const rn_kind rn_kind_rate = {

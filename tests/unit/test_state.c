@@ -225,9 +225,27 @@ static void after_an_unclean_stop_buckets_start_empty(void **state)
     CHECK_STR(world_ask(&w, HOUR + 120 * SECOND, "a"), "granted");
     world_fini(&w);
 
-    record.u.available = 10 * UNIT; /* this one was kept */
+    /* One that was kept may have been emptied since. */
+    record.at = ration_time_of(HOUR - 5 * SECOND);
+    record.u.available = 10 * UNIT;
     begin(HOUR);
     CHECK_EQ(load(HOUR, &record, 1, true, NULL), RATION_OK);
+    CHECK_STR(world_ask(&w, HOUR + 60 * SECOND, "a"), "rate_limited rate acc 60000000us");
+    CHECK_STR(world_ask(&w, HOUR + 120 * SECOND, "a"), "granted");
+    world_fini(&w);
+
+    /* What it was in debt it still is, less what has come since: half a unit of two. */
+    record.at = ration_time_of(HOUR - 30 * SECOND);
+    record.u.available = -2 * UNIT;
+    begin(HOUR);
+    CHECK_EQ(load(HOUR, &record, 1, true, NULL), RATION_OK);
+    CHECK_STR(world_ask(&w, HOUR + 120 * SECOND, "a"), "rate_limited rate acc 90000000us");
+    world_fini(&w);
+
+    /* After a stop in order it is as it was. */
+    record.u.available = 10 * UNIT;
+    begin(HOUR);
+    CHECK_EQ(load(HOUR, &record, 1, false, NULL), RATION_OK);
     CHECK_STR(world_ask(&w, HOUR, "a"), "granted");
     world_fini(&w);
 }
