@@ -35,9 +35,22 @@ static const rn_command commands[] = {
      "\n"
      "Exits 1 if the provider refused a call that went through ration, or if one was not answered.",
      rn_cmd_demo},
-    {"simulate", "FILE [OPTION]...", "a fake provider on a real port that keeps the limits of a config",
+    {"simulate", "FILE [OPTION]...", "a provider on a real port, or a day of jobs in virtual time",
+     "Without --for a fake provider that keeps the limits of a config, until a signal:\n"
+     "\n"
      "  --provider NAME       which provider of FILE; needed only where there are several\n"
      "  --listen ADDR         HOST:PORT or PORT; 127.0.0.1:7700 without it, port 0 is any free one\n"
+     "\n"
+     "With it, FILE's jobs run against its providers through planner and engine, in seconds and with no socket:\n"
+     "\n"
+     "  --for 24h             how long, from 1m to 31d\n"
+     "  --fault NAME,...      what goes wrong: latency, errors, clock, restart, kill, external, or all\n"
+     "  --json                the figures as JSON\n"
+     "  --report FILE         a page with charts\n"
+     "  --record FILE         every decision, for `ration replay --verify`\n"
+     "\n"
+     "In both:\n"
+     "\n"
      "  --seed N              same seed, same behaviour; 1 without it\n"
      "  --latency 50ms+-20ms  how long a call takes, evenly spread\n"
      "  --errors 1%           how many calls fail with a transient status\n"
@@ -46,7 +59,9 @@ static const rn_command commands[] = {
      "stays\n"
      "  --retry-after 2s      what a refusal by --ceiling tells; nothing without it\n"
      "\n"
-     "GET /__ration/counts on the same port tells what it has seen. Runs until a signal.",
+     "GET /__ration/counts on the provider's port tells what it has seen. A simulated day ends with status 1 if a "
+     "provider\n"
+     "refused a call for a quota's sake, or if more than our share of one was spent.",
      rn_cmd_simulate},
     {"validate", "FILE", "check a config file and print every fault with its line",
      "Prints nothing and exits 0 when the file is good. Exits 1 when it has faults or its jobs cannot be planned "

@@ -13,6 +13,7 @@
 /* The fields of a simulated provider's response: what `sync` reads, written. */
 
 #define RN_ANSWER_FIELDS_MAX 48
+#define RN_QUOTA_KEY_MAX 128
 
 typedef struct rn_answer {
     rn_http_field fields[RN_ANSWER_FIELDS_MAX];
@@ -26,8 +27,10 @@ typedef struct rn_quota_state {
     const ration_limit_rule *rule;
     int64_t max; /* micro-units */
     int64_t remaining;
-    ration_time start; /* of the window; meaningless where there is no `end` */
-    ration_time end;   /* RATION_NEVER_US: a rolling window has none */
+    ration_time start;          /* of the window; meaningless where there is no `end` */
+    ration_time end;            /* RATION_NEVER_US: a rolling window has none */
+    uint64_t id;                /* a hash of the limit's name and the key */
+    char key[RN_QUOTA_KEY_MAX]; /* the scope key, as the provider sees it; a long one is cut */
 } rn_quota_state;
 
 void rn_answer_init(rn_answer *answer);

@@ -20,6 +20,8 @@
 #define RETRY_MAX_US (INT64_C(86400) * 1000000)
 #define EXTERNAL_MAX_PER_SECOND 10000
 
+__extension__ typedef unsigned __int128 wide;
+
 int rn_latency_parse(ration_text text, rn_latency *out)
 {
     static const char *const signs[] = {"\xc2\xb1", "+-"};
@@ -113,10 +115,9 @@ int64_t rn_behaviour_external_at(const rn_behaviour *behaviour, int64_t ordinal)
     if (rate.units <= 0)
         return RATION_NEVER_US;
 
-    /* ceil(ordinal * UNIT * per_us / units), in two steps so that the product stays small. */
-    const int64_t needed = rn_mul(ordinal, RATION_UNIT);
-    const int64_t whole = rn_mul(needed / rate.units, rate.per_us);
-    const int64_t rest = rn_mul(needed % rate.units, rate.per_us);
+    /* ceil(ordinal * UNIT * per_us / units) */
+    const wide whole =
+        ((wide)rn_mul(ordinal, RATION_UNIT) * (uint64_t)rate.per_us + (uint64_t)rate.units - 1) / (uint64_t)rate.units;
 
-    return rest == INT64_MAX ? RATION_NEVER_US : rn_add(whole, rn_div_ceil(rest, rate.units));
+    return whole < RATION_NEVER_US ? (int64_t)whole : RATION_NEVER_US;
 }

@@ -20,7 +20,10 @@
  */
 #include "simulate/enforcer.h"
 
+#include <string.h>
+
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -339,9 +342,24 @@ static int call_submit(rn_enforcer *e, ration_time now, const rn_arrival *arriva
     request.credential = arrival->credential;
     request.method = arrival->method;
     request.path = arrival->path;
+    request.cost = arrival->has_cost ? arrival->cost : RATION_UNSET;
     request.vars = &mark;
     request.var_count = direct ? 1 : 0;
     return ration_engine_submit(e->engine, now, &request, out);
+}
+
+/* As the engine has it: the call's own cost, else its endpoint's, else the provider's, else one unit. */
+static int64_t cost_of(const rn_enforcer *e, const rn_arrival *arrival)
+{
+    routed_call call;
+
+    if (arrival->has_cost)
+        return arrival->cost;
+    call_route(e, arrival, &call);
+    const ration_defaults *own = call.endpoint != NULL ? &call.endpoint->defaults : &e->provider.defaults;
+    if (own->has_cost || own->cost > 0)
+        return own->cost;
+    return e->provider.defaults.has_cost || e->provider.defaults.cost > 0 ? e->provider.defaults.cost : RATION_UNIT;
 }
 
 int rn_enforcer_ask(rn_enforcer *enforcer, ration_time now, const rn_arrival *arrival, rn_judgement *out)
@@ -354,6 +372,7 @@ int rn_enforcer_ask(rn_enforcer *enforcer, ration_time now, const rn_arrival *ar
     *out = (rn_judgement){
         .granted = decision.result == RATION_GRANTED,
         .lease = decision.lease,
+        .cost = cost_of(enforcer, arrival),
         .reason = decision.reason,
         .limit = decision.limit,
         .retry_us = rn_time_known(decision.retry_at) ? rn_max(decision.retry_at.us - now.us, 0) : RATION_UNSET,
@@ -400,6 +419,7 @@ static void on_counter(void *ctx, const ration_counter_report *report)
 {
     quota_search *search = ctx;
     const rn_enforcer *e = search->enforcer;
+    rn_builder key;
 
     if (report->kind != RATION_KIND_QUOTA || search->count == search->max)
         return;
@@ -409,13 +429,17 @@ static void on_counter(void *ctx, const ration_counter_report *report)
         if (!rn_text_is(ration_text_of(report->limit), limit->rule->name) ||
             !applies(limit, &search->call->subject, report->key))
             continue;
-        search->out[search->count++] = (rn_quota_state){
+        rn_quota_state *out = &search->out[search->count++];
+        *out = (rn_quota_state){
             .rule = limit->rule,
             .max = report->max,
             .remaining = report->remaining,
             .start = report->window_start,
             .end = report->has_window ? report->window_end : ration_time_of(RATION_NEVER_US),
+            .id = rn_hash(report->key.data, report->key.size) ^ rn_hash(report->limit, strlen(report->limit)),
         };
+        rn_builder_init(&key, out->key, sizeof out->key);
+        rn_builder_text(&key, report->key);
         return;
     }
 }
@@ -425,7 +449,7 @@ size_t rn_enforcer_quotas(rn_enforcer *enforcer, ration_time now, const rn_arriv
 {
     routed_call call;
     quota_search search = {.enforcer = enforcer, .call = &call, .out = out, .max = max};
-    const ration_reporter reporter = {.ctx = &search, .counter = on_counter};
+    const ration_reporter reporter = {.ctx = &search, .kinds = 1u << RATION_KIND_QUOTA, .counter = on_counter};
 
     call_route(enforcer, arrival, &call);
     if (ration_engine_report(enforcer->engine, now, RATION_REPORT_STATS, &reporter) != 0)

@@ -23,11 +23,14 @@ typedef struct rn_arrival {
     ration_text credential; /* a name for what was presented, never the secret */
     ration_text method;
     ration_text path;
+    bool has_cost; /* false: it costs what its endpoint does */
+    int64_t cost;  /* micro-units */
 } rn_arrival;
 
 typedef struct rn_judgement {
     bool granted;
     ration_lease lease; /* if granted */
+    int64_t cost;       /* of the call, micro-units */
     ration_reason reason;
     const char *limit; /* that refused; NULL: none. Lives as long as the enforcer */
     int64_t retry_us;  /* until asking again succeeds; RATION_UNSET: not known */

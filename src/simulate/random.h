@@ -14,6 +14,11 @@ typedef enum rn_stream {
     RN_STREAM_ERROR = 2,
     RN_STREAM_ERROR_STATUS = 3,
     RN_STREAM_ARRIVAL = 5,
+    RN_STREAM_PAGES = 6,
+    RN_STREAM_OUT = 7,  /* travel to the provider */
+    RN_STREAM_BACK = 8, /* and back */
+    RN_STREAM_FAULT = 9,
+    RN_STREAM_KEPT = 10, /* how long a ledger takes */
 } rn_stream;
 
 uint64_t rn_random(uint64_t seed, rn_stream stream, uint64_t index);

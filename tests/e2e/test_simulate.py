@@ -289,7 +289,8 @@ def test_choosing_a_provider(tmp_path):
 @pytest.mark.parametrize("options, words", [
     ([], "several providers"),
     (["--provider", "r"], "no provider 'r'"),
-    (["--provider", "p", "--for", "24h"], "--for is not supported yet"),
+    (["--provider", "p", "--for", "24h"], "--provider has no part in a simulated day"),
+    (["--report", "r.html"], "--report is for a simulated day"),
     (["--provider", "p", "--latency", "20ms+-30ms"], "--latency 20ms+-30ms: want a duration"),
     (["--provider", "p", "--errors", "101%"], "want a ratio"),
     (["--provider", "p", "--external", "often"], "want a rate"),

@@ -100,10 +100,14 @@ static void test_quota_fields(void **state)
     const ration_time now = ration_time_of(NOW);
     const ration_time never = ration_time_of(RATION_NEVER_US);
     const rn_quota_state quotas[] = {
-        {&requests, 600 * UNIT, 599 * UNIT + UNIT / 2, ration_time_of(NOW - 30 * S), ration_time_of(NOW + 30 * S)},
-        {&cost, 1000 * UNIT, 48 * UNIT + UNIT / 2, never, never},
-        {&same, 5 * UNIT, -3 * UNIT, never, never},
-        {&silent, 7 * UNIT, 7 * UNIT, never, never},
+        {.rule = &requests,
+         .max = 600 * UNIT,
+         .remaining = 599 * UNIT + UNIT / 2,
+         .start = ration_time_of(NOW - 30 * S),
+         .end = ration_time_of(NOW + 30 * S)},
+        {.rule = &cost, .max = 1000 * UNIT, .remaining = 48 * UNIT + UNIT / 2, .start = never, .end = never},
+        {.rule = &same, .max = 5 * UNIT, .remaining = -3 * UNIT, .start = never, .end = never},
+        {.rule = &silent, .max = 7 * UNIT, .remaining = 7 * UNIT, .start = never, .end = never},
     };
     rn_answer answer;
 
@@ -129,8 +133,12 @@ static void test_standard_fields(void **state)
         .name = "a \"rolling\" one", .window = {.rolling_us = 90 * S}, .sync = {.standard = true}};
     const ration_time never = ration_time_of(RATION_NEVER_US);
     const rn_quota_state quotas[] = {
-        {&day, 5000 * UNIT, 4990 * UNIT, ration_time_of(NOW - 3600 * S), ration_time_of(NOW + 82800 * S)},
-        {&rolling, 10 * UNIT, 0, never, never},
+        {.rule = &day,
+         .max = 5000 * UNIT,
+         .remaining = 4990 * UNIT,
+         .start = ration_time_of(NOW - 3600 * S),
+         .end = ration_time_of(NOW + 82800 * S)},
+        {.rule = &rolling, .max = 10 * UNIT, .remaining = 0, .start = never, .end = never},
     };
     rn_answer answer;
 

@@ -84,10 +84,15 @@ static void test_external_option(void **state)
         int want;
         int64_t nth, at_us; /* when that call comes */
     } rows[] = {
-        {"one in 36 s", "100/h", 0, 1, 36 * S},        {"and a day later", "100/h", 0, 2400, 86400 * S},
-        {"thirds round up", "3/s", 0, 1, 333334},      {"and are not lost", "3/s", 0, 3, 1 * S},
-        {"as often as it goes", "10000/s", 0, 1, 100}, {"more often", "10001/s", RATION_ERR_RANGE, 0, 0},
-        {"no rate", "100", RATION_ERR_SYNTAX, 0, 0},   {"empty", "", RATION_ERR_SYNTAX, 0, 0},
+        {"one in 36 s", "100/h", 0, 1, 36 * S},
+        {"and a day later", "100/h", 0, 2400, 86400 * S},
+        {"thirds round up", "3/s", 0, 1, 333334},
+        {"and are not lost", "3/s", 0, 3, 1 * S},
+        {"many in long", "123.456789/d", 0, 1000, INT64_C(699840006369)},
+        {"as often as it goes", "10000/s", 0, 1, 100},
+        {"more often", "10001/s", RATION_ERR_RANGE, 0, 0},
+        {"no rate", "100", RATION_ERR_SYNTAX, 0, 0},
+        {"empty", "", RATION_ERR_SYNTAX, 0, 0},
     };
 
     (void)state;
