@@ -106,36 +106,19 @@ static int on_broken(rn_day *day, rn_day_event *event)
 
 static rn_day_cause cause_of(const rn_day_wire *wire)
 {
-    const rn_judgement *judgement = &wire->judgement;
+    static const struct {
+        ration_reason reason;
+        rn_day_cause cause;
+    } causes[] = {
+        {RATION_REASON_QUOTA_EXHAUSTED, RN_DAY_BY_QUOTA},
+        {RATION_REASON_RATE_LIMITED, RN_DAY_BY_RATE},
+        {RATION_REASON_CONCURRENCY_FULL, RN_DAY_BY_CONCURRENCY},
+        {RATION_REASON_NONE, RN_DAY_BY_CONCURRENCY}, /* the hidden ceiling */
+    };
 
-    switch (judgement->reason) {
-    case RATION_REASON_QUOTA_EXHAUSTED:
-        return RN_DAY_BY_QUOTA;
-    case RATION_REASON_RATE_LIMITED:
-        return RN_DAY_BY_RATE;
-    case RATION_REASON_CONCURRENCY_FULL:
-    case RATION_REASON_NONE: /* the hidden ceiling */
-        return RN_DAY_BY_CONCURRENCY;
-    case RATION_REASON_ADAPTIVE_FULL:
-    case RATION_REASON_PENALIZED:
-    case RATION_REASON_CIRCUIT_OPEN:
-    case RATION_REASON_GUARANTEE_ON_LOAN:
-    case RATION_REASON_HOLD_EXCEEDS_RECLAIM_HORIZON:
-    case RATION_REASON_NOTHING_TO_BORROW:
-    case RATION_REASON_COST_EXCEEDS_LIMIT:
-    case RATION_REASON_UNKNOWN_TENANT:
-    case RATION_REASON_UNKNOWN_CLASS:
-    case RATION_REASON_UNKNOWN_ACCOUNT:
-    case RATION_REASON_UNKNOWN_PROVIDER:
-    case RATION_REASON_DEADLINE:
-    case RATION_REASON_CANCELLED:
-    case RATION_REASON_DRAINING:
-    case RATION_REASON_QUEUE_FULL:
-    case RATION_REASON_TOO_MANY_KEYS:
-    case RATION_REASON_NOT_PERMITTED:
-    case RATION_REASON_STORE_UNAVAILABLE:
-    case RATION_REASON_COUNT:
-        break;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        if (wire->judgement.reason == causes[i].reason)
+            return causes[i].cause;
     }
     return RN_DAY_BY_OTHER;
 }
