@@ -34,6 +34,14 @@ PROMISES = {
         '"event"': '"id":"a1","waitedMs":90',
         '"op":"stats"': '"deficitUnitMs":4500',
     },
+    "planning": {
+        "ration plan planning": r"daily \(acme\) is 13020 or the interval is 152.266s",
+        "organizations=60": "(?s)DOES NOT FIT.*exit 1",
+        "echo fine": "fine",
+        "jobs/device-status": r'"effectiveMs":\d+.*"nextRunAt":\d+',
+        "v1/runs": "",
+        "sleep 2": r'(?s)"device-status".*"fanOut": 1',
+    },
     "adaptive": {
         "xargs": r"1\d\d 200\n +\d+ 429\n",
         "ration_adaptive_limit": r'limit="at-once",key="my-shop"} \d+',
