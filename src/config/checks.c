@@ -190,6 +190,36 @@ static void check_follows(rn_loader *loader, const rn_node *given, const rn_prov
     }
 }
 
+/* One number can come from one place. */
+static void check_place(rn_loader *loader, const rn_node *given)
+{
+    if (rn_node_get(given, "header") != NULL && rn_node_get(given, "pointer") != NULL)
+        rn_fault_below(loader, given, "pointer", NULL, "a cost comes from a header or from a pointer, not from both");
+}
+
+void rn_check_estimate(rn_loader *loader, const rn_node *given, void *self)
+{
+    (void)self;
+    check_place(loader, given);
+    if (rn_node_get(given, "header") == NULL && rn_node_get(given, "pointer") == NULL &&
+        rn_node_get(given, "default") == NULL) {
+        rn_loader_fault(loader, given, NULL, "such as { pointer: /max_tokens, default: 1000 }",
+                        "an estimate needs 'header', 'pointer' or 'default'");
+    }
+    if (rn_node_get(given, "body") != NULL && rn_node_get(given, "pointer") == NULL)
+        rn_fault_below(loader, given, "body", NULL, "'body' goes with 'pointer' only");
+}
+
+void rn_check_actual(rn_loader *loader, const rn_node *given, void *self)
+{
+    (void)self;
+    check_place(loader, given);
+    if (rn_node_get(given, "header") == NULL && rn_node_get(given, "pointer") == NULL) {
+        rn_loader_fault(loader, given, NULL, "such as { pointer: /usage/total_tokens }",
+                        "an actual cost needs 'header' or 'pointer'");
+    }
+}
+
 void rn_check_endpoint(rn_loader *loader, const rn_node *given, void *self)
 {
     const rn_endpoint_model *endpoint = self;

@@ -7,6 +7,8 @@
 
 #include <ration/config.h>
 
+#include "base/pointer.h"
+
 /*
  * What the config says beyond the rules: to the gateway, the simulator and the recorder. All of it is borrowed from the
  * `ration_config` and lives as long. Texts are NUL-terminated.
@@ -44,9 +46,22 @@ typedef struct rn_hold_default {
     int64_t hold_floor_us; /* never declare less */
 } rn_hold_default;
 
+/* Where a call's cost is told. A request's own `Ration-Cost` comes before all of it. Chapter 7, "Cost". */
+typedef struct rn_cost_rule {
+    const char *estimate_header;        /* a field of the request; NULL: none */
+    const rn_pointer *estimate_pointer; /* to a number in the request's body; NULL: none */
+    int64_t estimate_default;           /* where there is no such number; RATION_UNSET: the defaults' cost, else 1 */
+    int64_t estimate_body;              /* bodies up to so many bytes are looked at */
+    const char *actual_header;          /* a field of the response; NULL: none */
+    const rn_pointer *actual_pointer;   /* to a number in the response's body or events; NULL: none */
+} rn_cost_rule;
+
 typedef struct rn_provider {
     const char *name;
     rn_hold_default hold; /* of a path without a template */
+    rn_cost_rule cost;    /* of a path without a template */
+    const rn_cost_rule
+        *endpoint_costs; /* of each of `ration_provider_rule.endpoints`, the provider's where it is silent */
     const rn_hold_default
         *endpoints; /* of each of `ration_provider_rule.endpoints`, the provider's where it is silent */
     rn_url base_url;

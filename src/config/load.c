@@ -161,19 +161,40 @@ static rn_hold_default defaults_finish(ration_defaults *defaults, int64_t floor_
     return hold;
 }
 
+/* An endpoint's estimate and actual cost; each is the provider's where the endpoint has none. */
+static rn_cost_rule cost_finish(const rn_cost_rule *own, const rn_cost_rule *above)
+{
+    rn_cost_rule cost = *above;
+
+    if (own->estimate_header != NULL || own->estimate_pointer != NULL || own->estimate_default != RATION_UNSET) {
+        cost.estimate_header = own->estimate_header;
+        cost.estimate_pointer = own->estimate_pointer;
+        cost.estimate_default = own->estimate_default;
+        cost.estimate_body = own->estimate_body;
+    }
+    if (own->actual_header != NULL || own->actual_pointer != NULL) {
+        cost.actual_header = own->actual_header;
+        cost.actual_pointer = own->actual_pointer;
+    }
+    return cost;
+}
+
 static void endpoints_collect(rn_loader *loader, rn_provider_model *provider, ration_provider_rule *rule)
 {
     ration_endpoint_rule *rules = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *rules);
     rn_hold_default *holds = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *holds);
+    rn_cost_rule *costs = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *costs);
 
-    for (size_t i = 0; rules != NULL && holds != NULL && i < rule->endpoint_count; i++) {
+    for (size_t i = 0; rules != NULL && holds != NULL && costs != NULL && i < rule->endpoint_count; i++) {
         const rn_endpoint_model *endpoint = &provider->endpoints[i];
 
         rules[i] = endpoint->rule;
         holds[i] = defaults_finish(&rules[i].defaults, endpoint->hold_floor_us, &provider->net.hold);
+        costs[i] = cost_finish(&endpoint->cost, &provider->net.cost);
     }
     rule->endpoints = rules;
     provider->net.endpoints = holds;
+    provider->net.endpoint_costs = costs;
 }
 
 static void provider_collect(rn_loader *loader, rn_provider_model *provider, ration_provider_rule *rule)

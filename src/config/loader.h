@@ -96,6 +96,8 @@ int rn_address_read(rn_loader *loader, ration_text text, rn_address *out);
 void rn_check_settings(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_limit(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_endpoint(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_estimate(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_actual(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_outcome(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_breaker(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_provider(rn_loader *loader, const rn_node *given, void *self);

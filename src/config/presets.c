@@ -7,7 +7,7 @@
  *
  *     limits, endpoints             items of the same name (path) key by key, new ones behind the file's
  *     errors, outcome, timeouts,    key by key at every depth
- *     tls, targets
+ *     tls, targets, estimate
  *     any other key                 the user's in place of the file's
  *
  * A file that cannot be used ends the load with the faults so far, as a text that breaks off does: what is missing
@@ -44,7 +44,7 @@ static const struct {
     const char *id; /* of the items of a list; NULL: a map */
 } joined[] = {
     {"limits", "name"}, {"endpoints", "path"}, {"errors", NULL},  {"outcome", NULL},
-    {"timeouts", NULL}, {"tls", NULL},         {"targets", NULL},
+    {"timeouts", NULL}, {"tls", NULL},         {"targets", NULL}, {"estimate", NULL},
 };
 
 static rn_node *node_new(rn_loader *loader, rn_node_kind kind, rn_mark at)

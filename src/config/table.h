@@ -24,7 +24,8 @@
 #define YEAR (366 * DAY)
 
 /* Parts of the table that have a file of their own. */
-extern const rn_object rn_schema_limit, rn_schema_provider, rn_schema_breaker, rn_schema_job;
+extern const rn_object rn_schema_actual, rn_schema_estimate, rn_schema_limit, rn_schema_provider, rn_schema_breaker,
+    rn_schema_job;
 extern const rn_word rn_words_priority[];
 
 #endif

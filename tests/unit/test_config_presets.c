@@ -231,10 +231,12 @@ static void shorten(const char *text, char *out, size_t room)
     size_t used = 0;
 
     while (*text != '\0' && used < room - 1) {
-        const bool here = strncmp(text, folder, strlen(folder)) == 0;
-
-        out[used++] = here ? 'D' : *text;
-        text += here ? strlen(folder) : 1;
+        if (strncmp(text, folder, strlen(folder)) == 0) {
+            out[used++] = 'D';
+            text += strlen(folder);
+        } else {
+            out[used++] = *text++;
+        }
     }
     out[used] = '\0';
 }
