@@ -26,6 +26,7 @@ typedef struct rn_command {
 } rn_command;
 
 int rn_cmd_demo(const rn_command *self, int argc, char **argv);
+int rn_cmd_ledger(const rn_command *self, int argc, char **argv);
 int rn_cmd_plan(const rn_command *self, int argc, char **argv);
 int rn_cmd_replay(const rn_command *self, int argc, char **argv);
 int rn_cmd_schema(const rn_command *self, int argc, char **argv);

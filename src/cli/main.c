@@ -88,6 +88,11 @@ static const rn_command commands[] = {
      "are compared with the lines recorded in the trace instead: the first that differs is shown, and the status\n"
      "is 1. A malformed line is named as file:line:column and ends the replay with status 2.",
      rn_cmd_replay},
+    {"ledger", "show FILE | export FILE [--format json|csv]", "what a ledger holds, also while a gateway has it open",
+     "show prints tables for people, times in UTC. export prints every record as a line of JSON, in the form that a\n"
+     "trace's state line has, or with --format csv as one table with a column for each member. The file is only read.\n"
+     "The salt of credential keys is a secret and in neither. Exits 2 if the file cannot be read, or is broken.",
+     rn_cmd_ledger},
     {"serve", "[FILE] [--record FILE]", "run the gateway and the control port",
      "The config is ration.yaml unless named (`--config FILE` is the same). --record writes every call of the engine\n"
      "as a trace, for `ration replay`; a FILE of an earlier run is kept as FILE.old.\n"

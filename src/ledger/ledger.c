@@ -150,26 +150,45 @@ static const rn_thing *thing_next(const rn_thing *thing)
     return (const rn_thing *)(const void *)rn_map_next(&thing->node);
 }
 
-int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_state *out, rn_ledger_error *error)
+/* `now` NULL: all, and as they are. */
+static int records_load(rn_ledger *ledger, const ration_time *now, ration_state *out)
 {
     ration_record *records = rn_arena_zalloc(&ledger->loaded, ledger->batch.things.size, sizeof *records);
     size_t count = 0;
 
-    error->text[0] = '\0';
     if (records == NULL)
         return RATION_ERR_NOMEM;
     for (const rn_thing *thing = thing_first(&ledger->batch); thing != NULL; thing = thing_next(thing)) {
         const rn_copy *copy = rn_thing_latest(thing);
 
-        if (thing->type == RN_THING_RUNS || copy == &rn_copy_gone || thing->ends_us <= now.us)
+        if (thing->type == RN_THING_RUNS || copy == &rn_copy_gone || (now != NULL && thing->ends_us <= now->us))
             continue;
         records[count] = copy->record;
-        if (record_clamp(&ledger->loaded, now, &records[count]) != RATION_OK)
+        if (now != NULL && record_clamp(&ledger->loaded, *now, &records[count]) != RATION_OK)
             return RATION_ERR_NOMEM;
         count++;
     }
     *out = (ration_state){.records = records, .count = count, .unclean = ledger->store->unclean};
+    out->unclean_at = ledger->store->story.unclean_at;
+    if (now != NULL)
+        out->unclean_at = rn_time_min(out->unclean_at, *now);
     return RATION_OK;
+}
+
+int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_state *out, rn_ledger_error *error)
+{
+    error->text[0] = '\0';
+    return records_load(ledger, &now, out);
+}
+
+int rn_ledger_load_all(rn_ledger *ledger, ration_state *out)
+{
+    return records_load(ledger, NULL, out);
+}
+
+const rn_ledger_story *rn_ledger_told(const rn_ledger *ledger)
+{
+    return &ledger->store->story;
 }
 
 int rn_ledger_load_runs(rn_ledger *ledger, const rn_ledger_run **out, size_t *count, rn_ledger_error *error)

@@ -50,6 +50,15 @@ typedef struct rn_ledger_status {
     char error[256];          /* of the last fault; "": there was none */
 } rn_ledger_status;
 
+/* How it was left, as it was found when it was opened. */
+typedef struct rn_ledger_story {
+    ration_time opened_at, closed_at; /* RATION_NEVER_US: it does not say */
+    ration_time unclean_at;           /* when the last process began that found it not in order; 0: none did */
+    int64_t pid;                      /* of who opened it; 0: it does not say */
+    bool clean;
+    char version[32]; /* of the program */
+} rn_ledger_story;
+
 /*
  * Open, or make, a ledger, and lock it for this process.
  *
@@ -75,6 +84,10 @@ RATION_MUST_CHECK int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_
 /* All runs, by job in the order of names, the oldest first. Borrowed as above. */
 RATION_MUST_CHECK int rn_ledger_load_runs(rn_ledger *ledger, const rn_ledger_run **out, size_t *count,
                                           rn_ledger_error *error);
+
+/* For who looks inside: all records as they are, those of no use any more among them; and its story. As above. */
+RATION_MUST_CHECK int rn_ledger_load_all(rn_ledger *ledger, ration_state *out);
+const rn_ledger_story *rn_ledger_told(const rn_ledger *ledger);
 
 /* Into the batch; a copy. RATION_ERR_INVALID: a load would refuse it, or the ledger is read only; RATION_ERR_RANGE:
  * names of more than 64 KiB; RATION_ERR_NOMEM. What was in the batch still is. */

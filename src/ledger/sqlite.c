@@ -24,19 +24,20 @@
 #include "ledger/rows.h"
 
 #define BUSY_MS 1000
-#define LOG_BYTES "67108864" /* to which the log is cut after it was longer */
-#define CACHE_KIB "16384"
+
+/* The log is cut to 64 MiB after it was longer; 16 MiB of cache. */
+static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+                              "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384";
 
 enum { BEGIN = 0, COMMIT, ROLLBACK, META_PUT, RUN_PUT, RUN_DROP, STATEMENTS };
 
+/* A run does not change once it has its number. */
 static const char *const statements[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
-    [META_PUT] = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-    [RUN_PUT] = "INSERT INTO runs (job, number, at, requests, retries, fan_out) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (job, number) DO UPDATE SET at = excluded.at, requests = excluded.requests,"
-                " retries = excluded.retries, fan_out = excluded.fan_out",
+    [META_PUT] = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)",
+    [RUN_PUT] = "INSERT OR REPLACE INTO runs (job, number, at, requests, retries, fan_out) VALUES (?, ?, ?, ?, ?, ?)",
     [RUN_DROP] = "DELETE FROM runs WHERE job = ? AND number = ?",
 };
 
@@ -430,6 +431,8 @@ static int mark_opened(sqlite_store *s, ration_time now)
 {
     int rc = meta_put_number(s, "clean", 0);
 
+    if (rc == SQLITE_OK && s->base.unclean)
+        rc = meta_put_number(s, "unclean_at", now.us);
     if (rc == SQLITE_OK)
         rc = meta_put_number(s, "opened_at", now.us);
     if (rc == SQLITE_OK)
@@ -489,8 +492,7 @@ static int open_to_write(sqlite_store *s, ration_time now, bool is_new, bool orp
     if (rc == SQLITE_OK && !is_wal)
         rc = SQLITE_CANTOPEN;
     if (rc == SQLITE_OK)
-        rc = exec(s, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-                     "PRAGMA journal_size_limit = " LOG_BYTES "; PRAGMA cache_size = -" CACHE_KIB);
+        rc = exec(s, pragmas);
     if (rc == SQLITE_OK)
         rc = is_new ? make(s) : exec(s, "BEGIN IMMEDIATE");
     if (rc == SQLITE_OK)
@@ -571,7 +573,7 @@ static int begin_anew(sqlite_store *s, const rn_ledger_options *options, rn_batc
 
 static int store_open(sqlite_store *s, const rn_ledger_options *options, rn_batch *batch, rn_ledger_error *error)
 {
-    rn_found found = {.clean = false};
+    rn_found found = {.orphans = false};
     rn_verdict verdict = RN_FILE_SHUT;
     int err = look_through(s, options, batch, &found, &verdict, error);
 
@@ -586,8 +588,9 @@ static int store_open(sqlite_store *s, const rn_ledger_options *options, rn_batc
         return RATION_ERR_IO;
     }
     if (verdict == RN_FILE_GOOD) {
-        s->base.unclean = !found.clean;
+        s->base.unclean = !found.story.clean;
         memcpy(s->base.salt, found.salt, sizeof s->base.salt);
+        s->base.story = found.story;
     }
     if (options->read_only) {
         s->base.kind = &looking_kind;

@@ -21,8 +21,7 @@ typedef enum rn_verdict {
 
 typedef struct rn_found {
     char salt[RN_SALT_BYTES];
-    bool clean;
-    int64_t pid;  /* of who had it last; 0: not told */
+    rn_ledger_story story;
     bool orphans; /* of arrays, whose quota is gone */
 } rn_found;
 

@@ -247,34 +247,61 @@ static rn_verdict check_pages(const reading *r)
 
 /* ---- meta ---- */
 
+/* What is not as it should be is not told; the salt and `clean` must be. */
+typedef struct meta_seen {
+    bool salt, clean;
+} meta_seen;
+
+static void meta_number(const char *name, int64_t value, rn_ledger_story *out, meta_seen *seen)
+{
+    if (strcmp(name, "clean") == 0) {
+        out->clean = value == 1;
+        seen->clean = true;
+    } else if (strcmp(name, "pid") == 0) {
+        out->pid = value;
+    } else if (strcmp(name, "opened_at") == 0) {
+        out->opened_at.us = value;
+    } else if (strcmp(name, "closed_at") == 0) {
+        out->closed_at.us = value;
+    } else if (strcmp(name, "unclean_at") == 0) {
+        out->unclean_at.us = value;
+    }
+}
+
+static void meta_row(sqlite3_stmt *stmt, rn_found *out, meta_seen *seen)
+{
+    const char *name = (const char *)sqlite3_column_text(stmt, 0);
+    const int type = sqlite3_column_type(stmt, 1);
+
+    if (name == NULL)
+        return;
+    if (type == SQLITE_INTEGER) {
+        meta_number(name, sqlite3_column_int64(stmt, 1), &out->story, seen);
+    } else if (strcmp(name, "salt") == 0 && type == SQLITE_BLOB && sqlite3_column_bytes(stmt, 1) == RN_SALT_BYTES) {
+        memcpy(out->salt, sqlite3_column_blob(stmt, 1), RN_SALT_BYTES);
+        seen->salt = true;
+    } else if (strcmp(name, "version") == 0 && type == SQLITE_TEXT) {
+        (void)snprintf(out->story.version, sizeof out->story.version, "%s", (const char *)sqlite3_column_text(stmt, 1));
+    }
+}
+
 static rn_verdict read_meta(const reading *r, rn_found *out)
 {
-    bool has_salt = false;
-    bool has_clean = false;
+    meta_seen seen = {false, false};
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(r->db, "SELECT name, value FROM meta", -1, &stmt, NULL);
 
+    out->story.opened_at.us = out->story.closed_at.us = RATION_NEVER_US;
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(stmt, 0);
-        const int type = sqlite3_column_type(stmt, 1);
-
         rc = SQLITE_OK;
-        if (name == NULL)
-            continue;
-        if (strcmp(name, "salt") == 0 && type == SQLITE_BLOB && sqlite3_column_bytes(stmt, 1) == RN_SALT_BYTES) {
-            memcpy(out->salt, sqlite3_column_blob(stmt, 1), RN_SALT_BYTES);
-            has_salt = true;
-        } else if (strcmp(name, "clean") == 0 && type == SQLITE_INTEGER) {
-            out->clean = sqlite3_column_int64(stmt, 1) == 1;
-            has_clean = true;
-        } else if (strcmp(name, "pid") == 0 && type == SQLITE_INTEGER) {
-            out->pid = sqlite3_column_int64(stmt, 1);
-        }
+        meta_row(stmt, out, &seen);
     }
     (void)sqlite3_finalize(stmt);
     if (rc != SQLITE_DONE)
         return fault_of_sqlite(r, rc);
-    return has_salt && has_clean ? RN_FILE_GOOD : broken(r, "meta has no salt, or does not say how it was left");
+    if (out->story.unclean_at.us < 0 || out->story.unclean_at.us > RATION_TIME_MAX_US)
+        return broken(r, "meta names no time as that of the last unclean stop");
+    return seen.salt && seen.clean ? RN_FILE_GOOD : broken(r, "meta has no salt, or does not say how it was left");
 }
 
 /* ---- arrays ---- */
@@ -541,7 +568,7 @@ rn_verdict rn_sqlite_read(const char *path, const char *real, rn_batch *batch, r
 {
     reading r = {.path = path, .batch = batch, .error = error};
 
-    *out = (rn_found){.clean = false};
+    *out = (rn_found){.orphans = false};
 
     const int rc = open_to_read(real, &r.db);
     const rn_verdict verdict = rc != SQLITE_OK ? fault_of_sqlite(&r, rc) : read_all(&r, out);

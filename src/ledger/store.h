@@ -27,6 +27,7 @@ struct rn_store {
     const rn_store_kind *kind;
     uint64_t rows; /* written */
     bool unclean;
+    rn_ledger_story story;
     char *aside; /* where a broken file went, or NULL */
     char salt[RN_SALT_BYTES];
 };

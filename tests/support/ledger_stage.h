@@ -58,7 +58,8 @@ static inline void ledger_stage_end(ledger_stage *s)
 
     rn_ledger_close(s->ledger, at_us(NOON_US));
     rn_loop_free(s->loop);
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
         (void)snprintf(path, sizeof path, "%s/%s", s->folder, entry->d_name);
         if (entry->d_name[0] != '.')
             (void)remove(path);

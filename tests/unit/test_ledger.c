@@ -4,8 +4,9 @@
 
 static bool texts_equal(ration_text a, ration_text b)
 {
-    return (a.data == NULL) == (b.data == NULL) && a.size == b.size &&
-           (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    if (a.data == NULL || b.data == NULL)
+        return a.data == b.data;
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
 static void check_quota(const ration_quota_record *got, const ration_quota_record *want)
@@ -388,7 +389,7 @@ static void flush_now_waits_for_the_flight(void **state)
     (void)state;
     ledger_stage_begin(&s);
     ledger_open(&s);
-    for (int i = 0; i < 20; i++) {
+    for (int64_t i = 0; i < 20; i++) {
         ledger_put(&s, a_quota("k", 2 * i));
         CHECK_EQ(rn_ledger_flush(s.ledger, s.loop, at_us(NOON_US), ledger_done, &s), RATION_OK);
         ledger_put(&s, a_quota("k", 2 * i + 1));
@@ -407,36 +408,66 @@ static void flush_now_waits_for_the_flight(void **state)
     ledger_stage_end(&s);
 }
 
+static void open_at(ledger_stage *s, int64_t now_us)
+{
+    const rn_ledger_options options = {.path = s->path, .now = at_us(now_us)};
+
+    CHECK_EQ(rn_ledger_open(&options, &s->ledger, &s->error), RATION_OK);
+}
+
+/* Each start: how the one before it ended, and what it is told of that. */
 static void clean_and_unclean(void **state)
 {
+    enum { CLOSED, KILLED, NOT_FLUSHED };
+    static const struct {
+        const char *why;
+        bool unclean;
+        int64_t unclean_at_us; /* of an earlier process */
+        int ends;
+    } starts[] = {
+        {"the first", false, 0, KILLED},
+        {"after a kill", true, 0, CLOSED},
+        {"one after that", false, NOON_US + 1, CLOSED},
+        {"and one more", false, NOON_US + 1, NOT_FLUSHED},
+        {"after a stop that left something unwritten", true, NOON_US + 1, KILLED},
+        {"after the next kill", true, NOON_US + 4, CLOSED},
+        {"in order again", false, NOON_US + 5, CLOSED},
+    };
     ledger_stage s;
     rn_ledger_status status;
     char salt[32];
 
     (void)state;
     ledger_stage_begin(&s);
-    ledger_open(&s);
-    rn_ledger_look(s.ledger, &status);
-    CHECK(!status.unclean);
-    CHECK_STR(status.path, s.path);
-    CHECK_EQ(status.flushed_at.us, RATION_NEVER_US);
-    CHECK_EQ(rn_ledger_salt(s.ledger).size, sizeof salt);
-    memcpy(salt, rn_ledger_salt(s.ledger).data, sizeof salt);
-    ledger_kill(&s);
+    for (int64_t i = 0; i < (int64_t)(sizeof starts / sizeof starts[0]); i++) {
+        CHECK_ROW(starts[i].why);
+        open_at(&s, NOON_US + i);
+        rn_ledger_look(s.ledger, &status);
+        CHECK_EQ(status.unclean, starts[i].unclean);
+        CHECK_STR(status.path, s.path);
+        CHECK_EQ(status.flushed_at.us, RATION_NEVER_US);
 
-    ledger_open(&s);
-    CHECK(ledger_load(&s).unclean);
-    CHECK(memcmp(salt, rn_ledger_salt(s.ledger).data, sizeof salt) == 0);
-    ledger_close(&s);
+        ration_state loaded;
 
-    ledger_open(&s);
-    CHECK(!ledger_load(&s).unclean);
-    ledger_put(&s, a_quota("k", 1));
-    ledger_close(&s); /* not flushed: not in order */
+        CHECK_EQ(rn_ledger_load(s.ledger, at_us(NOON_US + i), &loaded, &s.error), RATION_OK);
+        CHECK_EQ(loaded.unclean, starts[i].unclean);
+        CHECK_EQ(loaded.unclean_at.us, starts[i].unclean_at_us);
+        CHECK_EQ(loaded.count, 0);
+        CHECK_EQ(rn_ledger_load(s.ledger, at_us(NOON_US), &loaded, &s.error), RATION_OK);
+        CHECK(loaded.unclean_at.us <= NOON_US); /* the clock was set back */
 
-    ledger_open(&s);
-    CHECK(ledger_load(&s).unclean);
-    CHECK_EQ(ledger_load(&s).count, 0);
+        CHECK_EQ(rn_ledger_salt(s.ledger).size, sizeof salt);
+        if (i == 0)
+            memcpy(salt, rn_ledger_salt(s.ledger).data, sizeof salt);
+        CHECK(memcmp(salt, rn_ledger_salt(s.ledger).data, sizeof salt) == 0);
+        if (starts[i].ends == NOT_FLUSHED)
+            ledger_put(&s, a_quota("k", 1));
+        if (starts[i].ends == KILLED) {
+            ledger_kill(&s);
+        } else {
+            ledger_close(&s);
+        }
+    }
     ledger_stage_end(&s);
 }
 
@@ -566,11 +597,11 @@ static void many(void **state)
     (void)state;
     ledger_stage_begin(&s);
     ledger_open(&s);
-    for (int i = 0; i < COUNT; i++) {
+    for (int64_t i = 0; i < COUNT; i++) {
         const steps parts = {3, {P(i % 7, i), P(7 + i % 11, 2 * i), P(20, 1)}};
         ration_record record = with_parts(&parts, &parts);
 
-        (void)snprintf(key, sizeof key, "/user=%07d", i);
+        (void)snprintf(key, sizeof key, "/user=%07d", (int)i);
         record.key = ration_text_of(key);
         record.u.quota.used = i;
         record.u.quota.timeline_count = i % 2 == 0 ? 0 : 1;

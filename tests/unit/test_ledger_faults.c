@@ -125,7 +125,7 @@ static void spoil_cut_short(const ledger_stage *s)
 
 static void spoil_page(const ledger_stage *s)
 {
-    write_at(s, 4096 * 5, "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8);
+    write_at(s, 5 * (off_t)4096, "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8);
 }
 
 /* Pointers to where a page's rows stand. */
@@ -170,6 +170,7 @@ static const struct {
      "meta has no salt"},
     {"not said how it was left", NULL, "DELETE FROM meta WHERE name = 'clean'", "does not say how it was left"},
     {"said in words", NULL, "UPDATE meta SET value = 'yes' WHERE name = 'clean'", "does not say how it was left"},
+    {"a death before all time", NULL, "INSERT INTO meta VALUES ('unclean_at', -1)", "meta names no time"},
     {"used below nothing", NULL, "UPDATE quotas SET used = -1 WHERE scope_key = '/user=7'",
      "quotas, the row of openai/rpd, '/user=7': is out of range"},
     {"used at the end of int64", NULL, "UPDATE quotas SET used = 9223372036854775807 WHERE id = 1", "is out of range"},
@@ -259,6 +260,7 @@ static void a_broken_file_is_refused_or_put_aside(void **state)
         CHECK(rn_ledger_aside(s.ledger) == NULL);
         CHECK_EQ(ledger_load(&s).count, 1);
         CHECK(!ledger_load(&s).unclean);
+        CHECK_EQ(ledger_load(&s).unclean_at.us, NOON_US);
         ledger_stage_end(&s);
     }
 }
