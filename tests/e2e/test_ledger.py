@@ -97,7 +97,9 @@ def test_times_are_utc_wherever_one_is(ledger):
 
 
 def test_an_empty_one_says_so(tmp_path):
-    tables = ("quotas", "quota_parts", "quota_timeline", "buckets", "adaptive", "penalties", "breakers", "pauses", "runs")
+    tables = (
+        "quotas", "quota_parts", "quota_timeline", "buckets", "adaptive", "penalties", "breakers", "pauses", "runs",
+    )
     path = make(tmp_path / "x.db", "".join(f"DELETE FROM {table};" for table in tables))
     told = ration("ledger", "show", path)
     assert told.returncode == 0
