@@ -30,6 +30,7 @@ static void test_blocks(void **state)
         DO("all of it", DAY, ASK, "h x=1", "granted", SOON),
         DO("what was given out of the day before is none of its", DAY, MADE, "", "", SOON),
         DO("so it waits", DAY, ASK, "i x=1", "store_unavailable daily x=1 -", SOON),
+        DO("everything is given out once", DAY, KEEP_ALL, "", "x=1 2 of 4;x=2 0 of 2;", NOTHING),
     };
     const ration_limit_rule limit = strict(200 * UNIT);
 
@@ -121,13 +122,40 @@ static void test_larger_than_a_block(void **state)
         DO("kept", 3, MADE, "", "", NOTHING),
         DO("so the next time it is there", 4, ASK, "d x=1 cost=4", "granted", SOON),
         DO("once", 4, KEEP, "", "x=1 10 of 12;", NOTHING),
+        DO("more than that", 4, ASK, "g x=1 cost=5", "store_unavailable daily x=1 -", SOON),
+        DO("is given out", 4, KEEP, "", "x=1 10 of 15;", NOTHING),
+        DO("but not kept", 4, ASK, "h x=1 cost=5", "store_unavailable daily x=1 -", NOTHING),
+        DO("kept", 4, MADE, "", "", NOTHING),
+        DO("there", 4, ASK, "i x=1 cost=5", "granted", SOON),
+        DO("who asked in between wants no more", 4, KEEP, "", "x=1 15 of 17;", NOTHING),
         DO("what no window holds is not", 4, ASK, "e x=1 cost=41", "cost_exceeds_limit daily x=1 -", NOTHING),
-        DO("nor what this one does not", 4, ASK, "f x=1 cost=31", "quota_exhausted daily x=1 86399999996us", NOTHING),
+        DO("nor what this one does not", 4, ASK, "f x=1 cost=26", "quota_exhausted daily x=1 86399999996us", NOTHING),
     };
     ration_limit_rule limit = strict(200 * UNIT);
 
     (void)state;
     limit.counts = RATION_COUNTS_COST;
+    run(&limit, 1, STEPS(steps));
+}
+
+/* Those ahead may wait for the quota itself. */
+static void test_behind_the_window(void **state)
+{
+    static const step steps[] = {
+        DO("nearly all", 0, ASK, "a x=1 cost=39 wait=9", "queued", NOW),
+        DO("given out", 0, KEEP, "", "x=1 0 of 39;", NOTHING),
+        DO("kept", 0, MADE, "", "granted a 0;", SOON),
+        DO("given out", 0, KEEP, "", "x=1 39 of 41;", NOTHING),
+        DO("kept", 0, MADE, "", "", NOTHING),
+        DO("more than is there waits for the day's end", 0, ASK, "b x=1 cost=2 wait=90000000", "queued", NOTHING),
+        DO("and one behind it for that", 0, ASK, "c x=1 cost=1", "quota_exhausted daily x=1 -", NOTHING),
+        DO("at its end both could go", DAY, HEAR, "", "granted b 86400000;", SOON),
+    };
+    ration_limit_rule limit = strict(200 * UNIT);
+
+    (void)state;
+    limit.counts = RATION_COUNTS_COST;
+    limit.when_exhausted = RATION_EXHAUSTED_WAIT;
     run(&limit, 1, STEPS(steps));
 }
 
@@ -456,6 +484,11 @@ static void test_forgotten(void **state)
         DO("not kept", 0, ASK, "b x=2", "too_many_keys daily - -", NOTHING),
         DO("kept", 0, MADE, "", "", NOTHING),
         DO("now it makes room", 0, ASK, "b x=2", "granted", SOON),
+        SETTLE("this one too", 0, "b", 0, NOTHING),
+        DO("given out", 0, KEEP, "", "x=2 0 of 1;", NOTHING),
+        DO("a new day does not change that", DAY, ASK, "c x=3", "too_many_keys daily - -", NOTHING),
+        DO("kept", DAY, MADE, "", "", NOTHING),
+        DO("now", DAY, ASK, "c x=3", "granted", SOON),
     };
     ration_limit_rule limit = strict(100 * UNIT);
 
@@ -516,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_new_window_lets_go),
         cmocka_unit_test(test_larger_than_a_block),
+        cmocka_unit_test(test_behind_the_window),
         cmocka_unit_test(test_priorities),
         cmocka_unit_test(test_nothing_costs_nothing),
         cmocka_unit_test(test_settlements),

@@ -157,6 +157,7 @@ static void test_minutes(void **state)
     lone_settle(&l, MINUTE_US, 'a', 9 * UNIT); /* its window is over, so nothing changes */
     CHECK_STR(tell(&l, MINUTE_US), "0/60: 5 4");
     CHECK_STR(tell(&l, 2 * MINUTE_US), "60/60: 4 0");
+    CHECK_EQ(l.counter.u.quota->timeline.count, 1); /* what is older is forgotten */
     CHECK_STR(tell(&l, 9 * MINUTE_US), "480/60: 0 0");
     lone_fini(&l);
 }
@@ -238,6 +239,9 @@ static void test_rolling(void **state)
     CHECK_EQ(lone_report(&l, 4 * MINUTE_US).used, 0);
     CHECK_STR(tell(&l, 5 * MINUTE_US), "60/60: 4 0 0 0 0");
     CHECK_STR(tell(&l, 6 * MINUTE_US), "120/60: 0 0 0 0 0");
+    take(&l, 6 * MINUTE_US, 'd', 5);
+    CHECK_STR(tell(&l, 9 * MINUTE_US), "300/60: 0 5 0 0 0");
+    CHECK_EQ(l.counter.u.quota->timeline.count, 1); /* what is older is forgotten */
     lone_fini(&l);
 }
 
