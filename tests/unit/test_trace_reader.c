@@ -154,6 +154,13 @@ static void the_other_operations(void **state)
     read_good("{\"at\":0,\"op\":\"health\",\"account\":\"\",\"ok\":false}");
     CHECK_TEXT(line.account, "");
     CHECK(!line.ok);
+    read_good("{\"at\":0,\"op\":\"save\",\"all\":true}");
+    CHECK_EQ(line.op, RN_TRACE_SAVE);
+    CHECK(line.all);
+    read_good("{\"at\":0,\"op\":\"save\"}");
+    CHECK(!line.all);
+    read_good("{\"at\":0,\"op\":\"kept\"}");
+    CHECK_EQ(line.op, RN_TRACE_KEPT);
     read_good("{\"at\":0,\"op\":\"release\",\"id\":\"a\",\"outcome\":\"throttled\",\"cost\":0.000001}");
     CHECK_EQ(line.op, RN_TRACE_RELEASE);
     CHECK_EQ(line.completion.outcome, RATION_OUTCOME_THROTTLED);
@@ -217,6 +224,8 @@ static const struct {
      "a number where true or false should be"},
     {"a health check of no request", "{\"at\":1,\"op\":\"release\",\"id\":\"a\",\"health\":true}", 33,
      "release has no member \"health\""},
+    {"kept with what is a save's", "{\"at\":1,\"op\":\"kept\",\"all\":true}", 21, "kept has no member \"all\""},
+    {"a save of how much", "{\"at\":1,\"op\":\"save\",\"all\":1}", 27, "a number where true or false should be"},
     {"a report with an id", "{\"at\":1,\"op\":\"fairness\",\"id\":\"a\"}", 25, "fairness has no member \"id\""},
 
     {"a time in quotes", "{\"at\":\"1\",\"op\":\"stats\"}", 7, "a text where a number should be"},

@@ -190,6 +190,30 @@ static void health_is_told_by_its_account(void **state)
     rn_recorder_free(recorder);
 }
 
+/* They have no answer of their own; one that found no memory gave nothing out. */
+static void saves_are_told(void **state)
+{
+    static const struct {
+        ration_call call;
+        int err;
+    } calls[] = {
+        {{.op = RATION_OP_SAVE}, RATION_OK},
+        {{.op = RATION_OP_KEPT}, RATION_OK},
+        {{.op = RATION_OP_SAVE, .all = true}, RATION_OK},
+        {{.op = RATION_OP_SAVE, .all = true}, RATION_ERR_NOMEM},
+    };
+    rn_recorder *const recorder = recorder_of();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        call_of(recorder, &calls[i].call, calls[i].err, NULL);
+    wrote(recorder, HEAD "{\"at\":0,\"op\":\"save\",\"all\":false}\n"
+                         "{\"at\":0,\"op\":\"kept\"}\n"
+                         "{\"at\":0,\"op\":\"save\",\"all\":true}\n"
+                         "{\"at\":0,\"op\":\"advance\"}\n");
+    rn_recorder_free(recorder);
+}
+
 static void operators_are_told_as_they_were(void **state)
 {
     static const ration_counter_name name = {.provider = TEXT("p"), .limit = TEXT("q"), .key = TEXT("a/b")};
@@ -362,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_stand_before_answers_before_events, fresh, done),
         cmocka_unit_test_setup_teardown(handles_that_are_not_held_are_unknown, fresh, done),
         cmocka_unit_test_setup_teardown(health_is_told_by_its_account, fresh, done),
+        cmocka_unit_test_setup_teardown(saves_are_told, fresh, done),
         cmocka_unit_test_setup_teardown(operators_are_told_as_they_were, fresh, done),
         cmocka_unit_test_setup_teardown(failed_calls_and_reports_only_advance, fresh, done),
         cmocka_unit_test_setup_teardown(only_headers_that_matter_and_no_secret, fresh, done),

@@ -288,6 +288,40 @@ static void rules_that_are_given_count_instead_of_the_config_line(void **state)
     rn_replay_free(replay);
 }
 
+/* Saves are carried out where something is strict, have no line of their own, and are nothing elsewhere. */
+static void saves_make_marks(void **state)
+{
+    static const char trace[] = ACQUIRE(0, "a", "") ACQUIRE(1, "b", ",\"wait\":9") "{\"at\":2,\"op\":\"save\"}\n"
+                                                                                   "{\"at\":3,\"op\":\"kept\"}\n";
+    static const ration_limit_rule limits[] = {{.name = "q",
+                                                .kind = RATION_KIND_QUOTA,
+                                                .max = RATION_UNIT * 100,
+                                                .window = {.period = RATION_PERIOD_DAY},
+                                                .durability = RATION_DURABILITY_STRICT}};
+    static const ration_provider_rule providers[] = {{.name = "p", .limits = limits, .limit_count = 1}, {.name = "p"}};
+    static const ration_account_rule account = {.name = "acc", .provider = "p"};
+    ration_rules rules = {.provider_count = 1, .accounts = &account, .account_count = 1};
+    rn_replay *replay;
+
+    (void)state;
+    options.rules = &rules;
+    rules.providers = &providers[0];
+    replay = replay_of();
+    CHECK_EQ(run(replay, trace, 1000), RATION_OK);
+    CHECK_TEXT(((ration_text){written.data, written.size}),
+               ANSWER(0, "acquire", "a", "granted") ANSWER(
+                   1, "acquire", "b", "queued") "{\"at\":3,\"event\":\"granted\",\"id\":\"b\",\"waitedMs\":2}\n");
+    rn_replay_free(replay);
+
+    rn_output_clear(&written);
+    rules.providers = &providers[1];
+    replay = replay_of();
+    CHECK_EQ(run(replay, trace, 1000), RATION_OK);
+    CHECK_TEXT(((ration_text){written.data, written.size}),
+               ANSWER(0, "acquire", "a", "granted") ANSWER(1, "acquire", "b", "granted"));
+    rn_replay_free(replay);
+}
+
 static void decisions_that_cannot_be_written_stop_it(void **state)
 {
     rn_replay *const replay = replay_of();
@@ -434,6 +468,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_line_without_end_stops_a_replay, fresh, done),
         cmocka_unit_test_setup_teardown(a_broken_config_tells_all_its_faults, fresh, done),
         cmocka_unit_test_setup_teardown(rules_that_are_given_count_instead_of_the_config_line, fresh, done),
+        cmocka_unit_test_setup_teardown(saves_make_marks, fresh, done),
         cmocka_unit_test_setup_teardown(decisions_that_cannot_be_written_stop_it, fresh, done),
         cmocka_unit_test_setup_teardown(verify_finds_the_first_difference, fresh, done),
         cmocka_unit_test_setup_teardown(the_reference_page_tells_the_truth, fresh, done),

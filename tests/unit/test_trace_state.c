@@ -16,6 +16,10 @@ static const char *const records[] = {
     "\"windowEnd\":86400000,\"offset\":-3.5,\"used\":9.000001,\"carried\":1,\"inFlight\":2.5,\"remaining\":-4,"
     "\"remainingUntil\":7,\"max\":12,\"external\":1,\"exhausted\":true,\"exhaustedUntil\":8,\"dippedAt\":0,"
     "\"movedAt\":-1,\"parts\":[[-7,1],[-6.5,8]]}",
+    "{\"type\":\"quota\",\"provider\":\"p\",\"limit\":\"daily\",\"key\":\"x=1\",\"at\":5,\"used\":1,\"mark\":0,"
+    "\"timeline\":[[-60000.001,0.5],[4,2]]}",
+    "{\"type\":\"quota\",\"provider\":\"p\",\"limit\":\"daily\",\"key\":\"x=1\",\"at\":5,\"used\":1,\"mark\":2.5,"
+    "\"parts\":[[3,1]],\"timeline\":[[4,2]]}",
     "{\"type\":\"bucket\",\"provider\":\"p\",\"limit\":\"rate\",\"key\":\"\",\"at\":0,\"available\":-0.5}",
     "{\"type\":\"adaptive\",\"provider\":\"p\",\"limit\":\"l\",\"key\":\"acc\",\"at\":1,\"current\":7,\"grownAt\":0}",
     "{\"type\":\"adaptive\",\"provider\":\"p\",\"limit\":\"l\",\"key\":\"acc\",\"at\":1,\"current\":7,\"grownAt\":1,"
@@ -27,6 +31,9 @@ static const char *const records[] = {
     "{\"type\":\"breaker\",\"provider\":\"p\",\"key\":\"acc\",\"at\":1,\"state\":\"open\",\"generation\":3,"
     "\"retryAt\":2.125,\"delay\":1000}",
 };
+
+static const char *const openings[] = {"\"unclean\":true,", "", "\"uncleanAt\":-4.5,",
+                                       "\"unclean\":true,\"uncleanAt\":2,"};
 
 static void every_member_comes_out_as_it_went_in(void **state)
 {
@@ -42,13 +49,13 @@ static void every_member_comes_out_as_it_went_in(void **state)
         rn_trace_fault fault = {0};
 
         CHECK_ROW(records[i]);
-        snprintf(line, sizeof line, "{\"at\":5,\"op\":\"state\",%s\"records\":[%s]}",
-                 i % 2 == 0 ? "\"unclean\":true," : "", records[i]);
+        snprintf(line, sizeof line, "{\"at\":5,\"op\":\"state\",%s\"records\":[%s]}", openings[i % 4], records[i]);
         CHECK_EQ(rn_trace_read(&reader, ration_text_of(line), &read, &fault), RATION_OK);
         CHECK_STR(fault.text, "");
         CHECK_EQ(read.op, RN_TRACE_STATE);
         CHECK_EQ(read.state.count, 1);
-        CHECK_EQ(read.state.unclean, i % 2 == 0);
+        CHECK_EQ(read.state.unclean, i % 4 == 0 || i % 4 == 3);
+        CHECK_EQ(read.state.unclean_at.us, i % 4 == 2 ? -4500 : i % 4 == 3 ? 2000 : 0);
         rn_output_clear(&out);
         rn_trace_write_state(&out, read.at, &read.state);
         CHECK_EQ(out.err, RATION_OK);
