@@ -460,7 +460,8 @@ typedef struct ration_totals {
 typedef struct ration_reporter {
     void *ctx;
     uint32_t kinds; /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
-    bool timelines; /* of quotas; each costs its length */
+    ration_text limit, key; /* only the counters of limits of this name, at this key; absent: all */
+    bool timelines;         /* of quotas; each costs its length */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);
@@ -472,7 +473,8 @@ typedef struct ration_reporter {
  * Report the engine's state at `now`. STATS and LIMITS call `counter`, `penalty` and `breaker`, LEASES calls `lease`
  * (leases and waiters), FAIRNESS and ALLOCATION call `share`. STATS reports the breakers that are not closed, LIMITS
  * all of them. Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted; with `kinds`, linear
- * in the counters of these kinds, of which alone penalties are told then, but for those of accounts.
+ * in the counters of these kinds. Where `kinds`, `limit` or `key` choose counters, penalties are told of these alone;
+ * those of accounts only without `limit` and `key`.
  */
 RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                                     const ration_reporter *reporter);

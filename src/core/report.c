@@ -193,7 +193,10 @@ static int report_rows(const ration_engine *engine, const void **sorted, size_t 
 
         report_penalty(engine, &counter->penalty, counter->key, counter->limit->rule->name, reporter);
     }
-    for (size_t i = 0; i < engine->world->book.account_count && reporter->penalty != NULL; i++) {
+
+    const bool of_accounts = reporter->penalty != NULL && reporter->limit.data == NULL && reporter->key.data == NULL;
+
+    for (size_t i = 0; i < engine->world->book.account_count && of_accounts; i++) {
         const rn_account *account = &engine->world->book.accounts[i];
 
         report_penalty(engine, &account->penalty, account->name, NULL, reporter);
@@ -217,13 +220,22 @@ static int report_sorted(const ration_engine *engine, const void **sorted, size_
 
 /* Rows of a report as they are gathered. */
 typedef struct rows {
+    const ration_reporter *reporter;
     row *items;
     const void **sorted;
     size_t count;
 } rows;
 
+static bool is_asked_for(const ration_reporter *reporter, const rn_counter *counter)
+{
+    return (reporter->limit.data == NULL || rn_text_is(reporter->limit, counter->limit->rule->name)) &&
+           (reporter->key.data == NULL || rn_text_eq(reporter->key, counter->key));
+}
+
 static void rows_add(const ration_engine *engine, rows *all, rn_counter *counter)
 {
+    if (!is_asked_for(all->reporter, counter))
+        return;
     all->items[all->count] = (row){counter, provider_index(engine, counter->limit)};
     all->sorted[all->count] = &all->items[all->count];
     all->count++;
@@ -289,6 +301,7 @@ static int report_limits(const ration_engine *engine, ration_report_kind kind, c
     const uint32_t kinds = wanted_kinds(kind, reporter);
     const size_t most = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
     rows all = {
+        .reporter = reporter,
         .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
         .sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *)),
     };

@@ -186,6 +186,10 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
 
     all->decider->ops->totals(all->decider, &totals);
     reporter.ctx = &rows;
+    if (only != NULL) {
+        reporter.limit = only->limit;
+        reporter.key = only->key;
+    }
     reporter.timelines = only != NULL || totals.counters <= RN_PROJECTED_MAX;
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
     rows.report.more = counter_more;

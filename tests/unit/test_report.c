@@ -171,6 +171,46 @@ static void some_kinds_alone(void **state)
     world_fini(&w);
 }
 
+/* Of the limits of one name, or at one key, or both; whose penalties come with them, but none of accounts. */
+static void one_limit_or_key_alone(void **state)
+{
+    static const struct {
+        const char *why, *limit, *key;
+        uint32_t kinds;
+        const char *want;
+    } rows[] = {
+        {"a limit", "aa", NULL, 0, "p/aa@acc 1 of 5 calendar; p/aa@zacc 1 of 10 calendar; "},
+        {"a key of it", "aa", "zacc", 0, "p/aa@zacc 1 of 10 calendar; "},
+        {"a key", NULL, "local", 0,
+         "p/sh@local 2 of 1 shadowed 1; q/r@local available 2000000; q/day@local 2 of 10 rolling; "
+         "pause r@local until 2000 x1; "},
+        {"a kind at a key", NULL, "local", 1u << RATION_KIND_RATE,
+         "q/r@local available 2000000; pause r@local until 2000 x1; "},
+        {"a kind of another name", "aa", NULL, 1u << RATION_KIND_RATE, ""},
+        {"an empty key is one", "aa", "", 0, ""},
+    };
+
+    (void)state;
+    begin(NULL);
+    CHECK_STR(world_ask(&w, 0, "a account=qacc"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b account=zacc x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "c account=acc x=2"), "granted");
+    CHECK_STR(world_ask(&w, 0, "d account=qacc"), "granted");
+    CHECK_STR(world_observe(&w, 0, "d", 429, NULL, NULL), "observed");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const ration_reporter reporter = {
+            .kinds = rows[i].kinds,
+            .limit = rows[i].limit != NULL ? ration_text_of(rows[i].limit) : (ration_text){NULL, 0},
+            .key = rows[i].key != NULL ? ration_text_of(rows[i].key) : (ration_text){NULL, 0},
+            .counter = say_counter,
+            .penalty = say_penalty};
+
+        CHECK_ROW(rows[i].why);
+        CHECK_STR(report(0, RATION_REPORT_LIMITS, &reporter), rows[i].want);
+    }
+    world_fini(&w);
+}
+
 static void say_breaker(void *ctx, const ration_breaker_report *r)
 {
     (void)ctx;
@@ -245,6 +285,10 @@ static void penalties_follow_and_then_those_of_accounts(void **state)
     CHECK_STR(world_observe(&w, 0, "x", 429, NULL, NULL), "observed");
     CHECK_STR(world_observe(&w, 0, "y", 429, NULL, NULL), "observed");
     CHECK_STR(report(0, RATION_REPORT_STATS, &everything), "pause -@b until 2000 x1; pause -@a until 2000 x1; ");
+    CHECK_STR(report(0, RATION_REPORT_STATS, &(ration_reporter){.penalty = say_penalty, .key = ration_text_of("a")}),
+              "");
+    CHECK_STR(report(0, RATION_REPORT_STATS, &(ration_reporter){.penalty = say_penalty, .limit = ration_text_of("l")}),
+              "");
     world_fini(&w);
 }
 
@@ -343,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_come_in_order_of_declaration_and_key),
         cmocka_unit_test(some_kinds_alone),
+        cmocka_unit_test(one_limit_or_key_alone),
         cmocka_unit_test(changes_say_what_was_before),
         cmocka_unit_test(a_report_is_of_its_instant),
         cmocka_unit_test(penalties_follow_and_then_those_of_accounts),
