@@ -56,7 +56,7 @@ static const rn_job *job_at(const rn_planning *p, size_t job)
     return rn_jobs_at(p->jobs, job);
 }
 
-/* ---- what the log says */
+/* ---- what the log and events say */
 
 static void change_log(rn_planning *p, ration_time now, const rn_job_change *change)
 {
@@ -70,6 +70,33 @@ static void change_log(rn_planning *p, ration_time now, const rn_job_change *cha
     rn_builder_duration(&b, change->after_us);
     rn_log_gated(p->options.log, &p->change_gate, now, "info", "a job's interval has changed", "job", change->job,
                  "from", change->before_us != RATION_UNSET ? from : NULL, "to", to, "limit", change->limit, NULL);
+}
+
+/* Who listens hears of each. */
+static void change_tell(rn_planning *p, ration_time now, const rn_job_change *change)
+{
+    rn_bulletin *bulletin = rn_gateway_bulletin(p->gateway);
+    rn_output *out = rn_bulletin_begin(bulletin, "interval", now);
+
+    if (out == NULL)
+        return;
+    rn_output_str(out, "job", change->job);
+    rn_output_ms(out, "effectiveMs", change->after_us);
+    rn_output_ms(out, "beforeMs", change->before_us);
+    if (change->limit != NULL)
+        rn_output_str(out, "limit", change->limit);
+    rn_bulletin_tell(bulletin);
+}
+
+static void feasibility_tell(rn_planning *p, ration_time now, bool feasible)
+{
+    rn_bulletin *bulletin = rn_gateway_bulletin(p->gateway);
+    rn_output *out = rn_bulletin_begin(bulletin, "plan", now);
+
+    if (out == NULL)
+        return;
+    rn_output_bool(out, "feasible", feasible);
+    rn_bulletin_tell(bulletin);
 }
 
 static void scope_log(rn_planning *p, ration_time now, size_t index)
@@ -110,6 +137,8 @@ static void feasibility_log(rn_planning *p, ration_time now)
 {
     const ration_plan *plan = rn_jobs_planned(p->jobs);
 
+    if (plan->feasible == p->infeasible)
+        feasibility_tell(p, now, plan->feasible);
     if (plan->feasible && p->infeasible)
         rn_log_line(p->options.log, now, "info", "the plan is feasible again", NULL);
     p->infeasible = !plan->feasible;
@@ -157,8 +186,7 @@ static void on_change(void *ctx, const rn_job_change *change)
     if (first)
         return;
     p->counts.changes++;
-    if (p->options.changed != NULL)
-        p->options.changed(p->options.ctx, p->tried_at, change);
+    change_tell(p, p->tried_at, change);
 }
 
 static void plan(rn_planning *p, ration_time now)

@@ -15,16 +15,14 @@
 typedef struct rn_planning rn_planning;
 struct rn_gateway;
 
-/* All but the callbacks are needed. Borrowed for the planning's life. */
+/* All but the callback is needed. Borrowed for the planning's life. */
 typedef struct rn_planning_options {
     rn_loop *loop;
     rn_decider *decider;
     const ration_config *config;
     const rn_log *log;
-    void *ctx; /* of both callbacks, which must not call the planning */
-    /* A job's interval has changed; after the first plan. */
-    void (*changed)(void *ctx, ration_time at, const rn_job_change *change);
-    /* A run is known that the next process should know too: see rn_planning_restore. */
+    void *ctx;
+    /* A run is known that the next process should know too: see rn_planning_restore. Must not call the planning. */
     void (*ran)(void *ctx, ration_time begun, ration_text job, const ration_run *run);
 } rn_planning_options;
 

@@ -13,6 +13,7 @@ from api import Api, Bodies, is_valid
 from house import ROOT, one_provider, until
 from simulated import Client as SimulatedClient
 from simulated import simulator
+from test_events import Stream
 
 URL = "http://127.0.0.1:9"  # nobody is asked
 DAY = {"name": "daily", "kind": "quota", "max": 2400, "window": {"rolling": "24h"}, "scope": {"by": ["account"]}}
@@ -191,6 +192,7 @@ def test_an_inventory_brings_about_a_plan(gateway):
     fan = {"name": "orgs", "estimate": 2}
     gw = gateway(planned(URL, job("tick", fanOut=fan), job("tock", priority="low", fanOut=fan)))
     api = Api(gw)
+    events = Stream(gw)
     plans = gw.status()["plan"]["plans"]
     assert job_of(gw, "tick")["effectiveMs"] == 3600000
     assert api.post("runs", {"job": "tick", "requests": 2000, "fanOut": 50}).status == 200
@@ -199,10 +201,16 @@ def test_an_inventory_brings_about_a_plan(gateway):
     assert job_of(gw, "tick")["effectiveMs"] > 3600000
     assert gw.metrics()["ration_plan_changes_total"] == 2
     gw.line(r'msg="a job\'s interval has changed" job=tick from="1 h" to=".*" limit=daily')
+    told = [events.next("interval"), events.next("interval")]
+    assert [(event["job"], event["beforeMs"], event["limit"]) for event in told] == [
+        ("tick", 3600000, "daily"), ("tock", 3600000, "daily")]
+    assert told[0]["effectiveMs"] == job_of(gw, "tick")["effectiveMs"]
     # Nothing to do: back to what was wanted.
     assert api.post("runs", {"job": "tick", "requests": 0, "fanOut": 0}).status == 200
     until(lambda: job_of(gw, "tick")["effectiveMs"] == 3600000, "no children, no calls")
     assert gw.status()["plan"]["changes"] == 4
+    assert "limit" not in events.next("interval")
+    events.socket.close()
 
 
 RUNS = [
@@ -272,6 +280,17 @@ def test_another_maximum_brings_about_a_plan(provider, gateway):
     assert metrics[f"ration_budget_external_usage{{{labels}}}"] == 39
 
 
+def test_a_plan_that_becomes_infeasible_is_an_event(gateway):
+    gw = gateway(planned(URL, job("tick", "10m", priority="critical", fanOut={"name": "orgs"})))
+    events = Stream(gw)
+    for children, feasible in ((100, False), (1, True)):
+        assert Api(gw).post("runs", {"job": "tick", "requests": children, "fanOut": children}).status == 200
+        assert events.next("plan")["feasible"] is feasible
+        assert gw.status()["plan"]["feasible"] is feasible
+    events.socket.close()
+    gw.line(r'level=info msg="the plan is feasible again"')
+
+
 def test_a_plan_that_is_not_feasible_is_loud(gateway):
     gw = gateway(planned(URL, job("tick", "10s", priority="critical"), job("low", priority="low")))
     gw.line(r'level=warn msg="the plan is not feasible: [^"]*" limit=daily key=a budget=\d')
@@ -282,6 +301,40 @@ def test_a_plan_that_is_not_feasible_is_loud(gateway):
     assert gw.metrics()["ration_plan_feasible"] == 0
     assert job_of(gw, "tick")["effectiveMs"] == 10000
     assert gw.control("/v1/plan").json()["feasible"] is False
+
+
+# ---- where a quota will end
+
+
+def test_paces_and_the_timeline(provider, gateway):
+    day = {**DAY, "max": 100, "window": {"period": "day", "timezone": "UTC"}}
+    gw = gateway(planned(provider(hello).url, limits=[day], settings={"budget": {"retryReserve": 0}}))
+    api = Api(gw)
+    for _ in range(6):
+        assert gw.call("GET", "/a/x").status == 200
+    (row,) = api.get("limits/daily/a").json()["limits"]
+    timeline = row["timeline"]
+    assert timeline["widthMs"] == 60000 and timeline["start"] % 60000 == 0
+    assert sum(timeline["units"]) == 6 and len(timeline["units"]) <= 2880
+    assert row["recent"]["spent"] == 6 and row["recent"]["spanMs"] <= 900000
+    assert row["recent"]["perHour"] == pytest.approx(6 * 3600000 / row["recent"]["spanMs"], abs=0.01)
+    elapsed = gw.status()["now"] - row["windowStart"]
+    assert row["average"]["spanMs"] == pytest.approx(elapsed, abs=5000)
+    assert row["average"]["atEnd"] >= 6
+    (row,) = [row for row in gw.status()["limits"] if row["limit"] == "daily"]
+    assert "timeline" not in row and row["recent"]["spent"] == 6
+    labels = 'provider="p",limit="daily",key="a"'
+    metrics = gw.metrics()
+    assert metrics[f"ration_budget_used{{{labels}}}"] == 6
+    assert metrics[f"ration_budget_remaining{{{labels}}}"] == 94
+    assert metrics[f'ration_budget_rate{{{labels},pace="15m"}}'] > 0
+    assert metrics[f'ration_budget_projected{{{labels},pace="window"}}'] >= 6
+    assert f"ration_limit_disagreement{{{labels}}}" not in metrics
+    for _ in range(94):
+        assert gw.call("GET", "/a/x").status == 200
+    metrics = gw.metrics()
+    for pace in ("15m", "window"):
+        assert metrics[f'ration_budget_exhaustion_eta_seconds{{{labels},pace="{pace}"}}'] == 0
 
 
 # ---- a runner in shell
