@@ -243,7 +243,8 @@ typedef struct ration_engine_options {
     const ration_rules *rules;
     const ration_allocator *allocator; /* NULL: the C library's */
     const ration_sink *sink;           /* NULL: none; copied */
-    bool keeps;                        /* remember what changes, for `ration_engine_save` (ration/state.h) */
+    bool
+        keeps; /* remember what changes, for `ration_engine_save` (ration/state.h); with a strict quota it does anyway */
 } ration_engine_options;
 
 /**
@@ -268,7 +269,8 @@ RATION_API void ration_engine_free(ration_engine *engine);
  *
  * Time       A `now` before one already seen counts as the latter.
  * Errors     RATION_ERR_INVALID for a request outside its ranges; RATION_ERR_NOMEM, RATION_ERR_FULL: nothing changed.
- * Cost       O(limits of the request · log waiters), no allocation once its counters exist.
+ * Cost       O(limits of the request · log waiters), no allocation once its counters exist, but where the timeline of a
+ *            quota has more to tell than ever before; without memory for that it tells less.
  */
 RATION_API RATION_MUST_CHECK int ration_engine_submit(ration_engine *engine, ration_time now,
                                                       const ration_request *request, ration_decision *out);

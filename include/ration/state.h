@@ -120,9 +120,10 @@ RATION_API RATION_MUST_CHECK int ration_engine_load(ration_engine *engine, ratio
                                                     size_t *unknown);
 
 /**
- * Give out what has changed since the last call, or everything. Only for an engine made with `keeps`.
+ * Give out what has changed since the last call, or everything. Only for an engine made with `keeps`, or one with a
+ * strict quota, which keeps by itself.
  *
- * Errors     RATION_ERR_NOMEM: what has not been given out counts as changed still.
+ * Errors     RATION_ERR_NOMEM: nothing has been given out.
  * Cost       Linear in what has changed.
  */
 RATION_API RATION_MUST_CHECK int ration_engine_save(ration_engine *engine, ration_time now, bool all, void *ctx,
@@ -132,7 +133,7 @@ RATION_API RATION_MUST_CHECK int ration_engine_save(ration_engine *engine, ratio
  * All that has been given out by `ration_engine_save` so far is durable. Grants of strict quotas may go on up to the
  * marks that were given out; those who waited for that are granted now, in the events that follow.
  *
- * Errors     RATION_ERR_NOMEM: marks are as before.
+ * Errors     RATION_ERR_INVALID for an instant out of range. It needs no memory.
  * Cost       Linear in the strict quotas that were given out since the last call.
  */
 RATION_API RATION_MUST_CHECK int ration_engine_kept(ration_engine *engine, ration_time now);

@@ -478,7 +478,7 @@ static void never_too_few(choices *c, void *context)
     while (choose(c, 60) != 0)
         act(&l);
     /* Whoever still waits has it as soon as enough has been kept. */
-    for (size_t i = 0; i < 2 * ASKED && l.waiting > 0; i++) {
+    for (size_t i = 0; i < (size_t)2 * ASKED && l.waiting > 0; i++) {
         save(&l);
         kept(&l);
     }

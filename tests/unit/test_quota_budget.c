@@ -6,7 +6,9 @@
 
 #define UNIT RATION_UNIT
 #define SECOND INT64_C(1000000)
-#define HOUR (3600 * SECOND)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
 
 static void test_budget(void **state)
 {
@@ -62,20 +64,20 @@ static void test_windows(void **state)
     ration_time end = {2};
 
     (void)state;
-    CHECK_EQ(rn_quota_length(&daily), 24 * HOUR);
+    CHECK_EQ(rn_quota_length(&daily), DAY);
     CHECK_EQ(rn_quota_length(&rolling), 7 * HOUR);
     CHECK(!rn_quota_window_at(&rolling, NULL, ration_time_of(0), &start, &end));
     CHECK_EQ(start.us, 1);
     CHECK_EQ(end.us, 2);
     CHECK(rn_quota_window_at(&daily, NULL, ration_time_of(HOUR), &start, &end));
-    CHECK_EQ(start.us, -24 * HOUR + 90 * 60 * SECOND);
-    CHECK_EQ(end.us, 90 * 60 * SECOND);
-    CHECK(rn_quota_window_at(&daily, NULL, ration_time_of(90 * 60 * SECOND), &start, &end));
-    CHECK_EQ(start.us, 90 * 60 * SECOND);
+    CHECK_EQ(start.us, -DAY + 90 * MINUTE);
+    CHECK_EQ(end.us, 90 * MINUTE);
+    CHECK(rn_quota_window_at(&daily, NULL, ration_time_of(90 * MINUTE), &start, &end));
+    CHECK_EQ(start.us, 90 * MINUTE);
     /* A day that is not given is the first. */
     CHECK(rn_quota_window_at(&monthly, NULL, ration_time_of(0), &start, &end));
     CHECK_EQ(start.us, 0);
-    CHECK_EQ(end.us, 31 * 24 * HOUR);
+    CHECK_EQ(end.us, 31 * DAY);
 }
 
 int main(void)
