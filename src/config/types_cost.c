@@ -17,6 +17,7 @@
 static int pointer_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     rn_pointer *pointer = rn_loader_alloc(loader, loader->arena, 1, sizeof *pointer);
+    const rn_pointer **stored = out;
     const bool plain = text.size == 0 || memchr(text.data, '\0', text.size) == NULL;
     const int err = pointer == NULL ? RATION_ERR_NOMEM
                     : plain         ? rn_pointer_parse(loader->arena, text, pointer)
@@ -24,16 +25,16 @@ static int pointer_read(rn_loader *loader, const rn_key *key, ration_text text, 
 
     (void)key;
     if (err == RATION_OK)
-        memcpy(out, &pointer, sizeof pointer);
+        *stored = pointer;
     return err;
 }
 
 static bool pointer_write(rn_out *out, const rn_key *key, const void *value)
 {
-    const rn_pointer *pointer = NULL;
+    const rn_pointer *const *stored = value;
+    const rn_pointer *pointer = *stored;
 
     (void)key;
-    memcpy(&pointer, value, sizeof pointer);
     if (pointer != NULL)
         rn_out_json(out, pointer->text);
     return pointer != NULL;

@@ -17,21 +17,29 @@
 #include "base/event_stream.h"
 #include "base/text.h"
 
-static inline size_t model_depth(const json_t *value)
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than jansson reads */
+static inline size_t model_depth(json_t *value)
 {
     size_t most = 0;
     size_t i = 0;
     const char *key = NULL;
     json_t *member = NULL;
 
-    if (json_is_array(value)) {
-        json_array_foreach(value, i, member) most = model_depth(member) > most ? model_depth(member) : most;
+    if (!json_is_array(value) && !json_is_object(value))
+        return 0;
+    json_array_foreach(value, i, member)
+    {
+        const size_t depth = model_depth(member);
+
+        most = depth > most ? depth : most;
     }
-    if (json_is_object(value)) {
-        json_object_foreach((json_t *)(uintptr_t)value, key, member) most =
-            model_depth(member) > most ? model_depth(member) : most;
+    json_object_foreach(value, key, member)
+    {
+        const size_t depth = model_depth(member);
+
+        most = depth > most ? depth : most;
     }
-    return most + (json_is_array(value) || json_is_object(value) ? 1 : 0);
+    return most + 1;
 }
 
 static inline const json_t *model_walk(const json_t *value, const rn_pointer *pointer)

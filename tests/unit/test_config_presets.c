@@ -220,6 +220,10 @@ static const struct {
      "f:2:55: providers[0].limits[2].name: the name 'q' stands here a second time (the first is in line 2)\n"},
     {"a key that stands twice", "{ use: base, cost: 1, cost: 2 }",
      "f:2:25: providers[0].cost: the key stands here a second time (the first is in line 2)\n"},
+    {"a list that the user makes a number", "{ use: base, limits: 5 }",
+     "f:2:24: providers[0].limits: must be a list (put it in [ ])\n"},
+    {"a list that the file makes a number", "{ use: shapeless }",
+     "D/shapeless.yaml:3:9: providers[0].limits: must be a list (put it in [ ])\n"},
     {"all of those that cannot be used", "{ use: one-thing }\n- { use: another-thing }",
      "f:2:10: providers[0].use: there is no provider file 'one-thing' (provider files are in D)\n"
      "f:3:10: providers[1].use: there is no provider file 'another-thing' (provider files are in D)\n"},
@@ -290,10 +294,25 @@ static void many_uses_are_too_many(void **state)
     size_t used = strlen(text);
 
     (void)state;
-    for (int i = 0; i <= 1000; i++)
+    for (int i = 0; i <= 1002; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "- { use: base, name: p%d }\n", i);
     faults_of(text, used, &options, got, sizeof got);
     CHECK_STR(got, "f:1002:10: providers[1000].use: more than 1000 providers use a file\n");
+}
+
+static void many_items_are_too_many(void **state)
+{
+    const ration_config_options options = options_of();
+    static char text[64 * 1024] = "providers:\n- { use: base, endpoints: [";
+    static char got[4096];
+    size_t used = strlen(text);
+
+    (void)state;
+    for (int i = 0; i <= 1000; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " /%d,", i);
+    used += (size_t)snprintf(text + used, sizeof text - used, " ] }\n");
+    faults_of(text, used, &options, got, sizeof got);
+    CHECK_STR(got, "f:2:27: providers[0]: more than 1000 items beside 'use'\n");
 }
 
 /* Every file that we ship, as somebody uses it who writes as little as possible. */
@@ -336,8 +355,8 @@ static void the_shipped_files_are_good(void **state)
     CHECK(files >= 6);
 }
 
-static const char *const written[] = {"base.yaml",     "chain.yaml", "broken.yaml",
-                                      "nameless.yaml", "auto.yaml",  "wrong.yaml"};
+static const char *const written[] = {"base.yaml", "chain.yaml", "broken.yaml",   "nameless.yaml",
+                                      "auto.yaml", "wrong.yaml", "shapeless.yaml"};
 
 static int folder_make(void **state)
 {
@@ -348,6 +367,7 @@ static int folder_make(void **state)
     write_file("broken.yaml", "name: [\n");
     write_file("nameless.yaml", "baseUrl: http://h\n");
     write_file("auto.yaml", AUTO);
+    write_file("shapeless.yaml", "name: s\nbaseUrl: http://h\nlimits: 5\n");
     write_file("wrong.yaml", "name: w\nbaseUrl: http://h\nlimits: [{ name: l, kind: rate, rate: 10 }]\n");
     return 0;
 }
@@ -367,7 +387,8 @@ int main(void)
         cmocka_unit_test(provider_files_are_laid_below), cmocka_unit_test(a_file_serves_several),
         cmocka_unit_test(a_path_is_beside_the_config),   cmocka_unit_test(each_fault_has_its_file_and_line),
         cmocka_unit_test(a_recording_uses_no_file),      cmocka_unit_test(no_folder_says_which_is_meant),
-        cmocka_unit_test(many_uses_are_too_many),        cmocka_unit_test(the_shipped_files_are_good),
+        cmocka_unit_test(many_uses_are_too_many),        cmocka_unit_test(many_items_are_too_many),
+        cmocka_unit_test(the_shipped_files_are_good),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

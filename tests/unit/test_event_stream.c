@@ -61,11 +61,12 @@ static ration_text lines_of(const char *text, const char *end, char *out)
     size_t used = 0;
 
     for (; *text != '\0'; text++) {
-        const char one[] = {*text, '\0'};
-        const char *piece = *text == '|' ? end : one;
-
-        memcpy(out + used, piece, strlen(piece));
-        used += strlen(piece);
+        if (*text != '|') {
+            out[used++] = *text;
+            continue;
+        }
+        for (const char *c = end; *c != '\0'; c++)
+            out[used++] = *c;
     }
     return (ration_text){out, used};
 }
