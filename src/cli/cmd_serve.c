@@ -2,8 +2,12 @@
 /*
  * `ration serve`: the gateway and the control port until a signal comes.
  *
- * The first SIGTERM or SIGINT drains: no more is accepted, calls end, status 0. The second one ends at once with what
- * is recorded so far on disk. A SIGHUP, which elsewhere reads the config anew, must not end a gateway: it is logged.
+ * The config names the ledger, and the ledger has the salt under which the config's credentials have their keys: so the
+ * config is read, then the ledger is opened, then the keys are made anew.
+ *
+ * The first SIGTERM or SIGINT drains: no more is accepted, calls end, status 0. The second one ends at once. Either way
+ * recording and ledger are written to their ends. A SIGHUP, which elsewhere reads the config anew, must not end a
+ * gateway: it is logged.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +25,8 @@
 typedef struct serve_run {
     rn_loop *loop;
     rn_log log;
+    ration_config *config;
+    rn_keeper *keeper;
     rn_service *service;
     rn_signal *signals[3];
     bool draining;
@@ -30,6 +36,8 @@ typedef struct serve_run {
 typedef struct serve_arguments {
     const char *config;
     const char *record;
+    const char *ledger; /* NULL: as the config says */
+    bool aside;
 } serve_arguments;
 
 /* A supervisor that waits to be told is told; none is no fault. */
@@ -92,23 +100,25 @@ static const char *address_text(const rn_address *address, uint16_t port, char *
     return buffer;
 }
 
-static void listening_log(const serve_run *run, const ration_config *config, const char *record)
+static void listening_log(const serve_run *run, const char *record)
 {
-    const rn_settings *settings = rn_config_settings(config);
+    const rn_settings *settings = rn_config_settings(run->config);
+    rn_ledger_status ledger;
     char gateway[128], control[128];
 
-    rn_log_line(&run->log, rn_loop_now(run->loop), "info", "listening", "gateway",
-                address_text(&settings->gateway, rn_service_gateway_port(run->service), gateway, sizeof gateway),
-                "control",
-                address_text(&settings->control, rn_service_control_port(run->service), control, sizeof control),
-                "recording", record, "version", RATION_VERSION, NULL);
+    rn_ledger_look(rn_keeper_ledger(run->keeper), &ledger);
+    rn_log_line(
+        &run->log, rn_loop_now(run->loop), "info", "listening", "gateway",
+        address_text(&settings->gateway, rn_service_gateway_port(run->service), gateway, sizeof gateway), "control",
+        address_text(&settings->control, rn_service_control_port(run->service), control, sizeof control), "recording",
+        record, "ledger", ledger.path != NULL ? ledger.path : "none", "version", RATION_VERSION, NULL);
 }
 
 /* What is allowed and probably not meant stands in the log, where somebody may look. */
-static void warnings_log(const serve_run *run, const ration_config *config)
+static void warnings_log(const serve_run *run)
 {
     size_t count = 0;
-    const ration_config_fault *warnings = ration_config_warnings(config, &count);
+    const ration_config_fault *warnings = ration_config_warnings(run->config, &count);
 
     for (size_t i = 0; i < count; i++) {
         char place[1024];
@@ -135,21 +145,53 @@ static int signals_listen(serve_run *run)
     return err;
 }
 
-static int serve(serve_run *run, const ration_config *config, const char *record)
+static void complain(int err, const char *text)
 {
-    const rn_service_options options = {.loop = run->loop, .config = config, .log = &run->log, .record = record};
+    (void)fprintf(stderr, "ration serve: %s\n", text[0] != '\0' ? text : ration_err_text(err));
+}
+
+static int ledger_open(serve_run *run, const serve_arguments *arguments)
+{
+    const rn_settings *settings = rn_config_settings(run->config);
+    const bool told = arguments->ledger != NULL;
+    const bool none = told && strcmp(arguments->ledger, "none") == 0;
+    const rn_keeper_options options = {.loop = run->loop,
+                                       .log = &run->log,
+                                       .path = none   ? NULL
+                                               : told ? arguments->ledger
+                                                      : settings->ledger,
+                                       .aside = arguments->aside,
+                                       .flush_us = settings->ledger_flush_us};
+    rn_net_error error = {""};
+
+    if (none && rn_rules_are_strict(ration_config_rules(run->config))) {
+        complain(RATION_ERR_CONFIG, "--ledger none: a strict limit needs a ledger that its mark is kept in");
+        return RATION_ERR_CONFIG;
+    }
+    int err = rn_keeper_open(&options, &run->keeper, &error);
+    if (err == RATION_OK)
+        err = rn_config_resalt(run->config, rn_keeper_salt(run->keeper));
+    if (err != RATION_OK)
+        complain(err, error.text);
+    return err;
+}
+
+static int serve(serve_run *run, const char *record)
+{
+    const rn_service_options options = {
+        .loop = run->loop, .config = run->config, .log = &run->log, .record = record, .keeper = run->keeper};
     rn_net_error error = {""};
     int err = rn_service_new(&options, &run->service, &error);
 
     if (err == RATION_OK)
         err = signals_listen(run);
     if (err == RATION_OK) {
-        warnings_log(run, config);
-        listening_log(run, config, record);
+        warnings_log(run);
+        listening_log(run, record);
         tell_supervisor(run, "READY=1");
         rn_loop_run(run->loop);
     } else {
-        (void)fprintf(stderr, "ration serve: %s\n", error.text[0] != '\0' ? error.text : ration_err_text(err));
+        complain(err, error.text);
         run->status = RN_EXIT_USAGE;
     }
     rn_service_free(run->service);
@@ -158,28 +200,47 @@ static int serve(serve_run *run, const ration_config *config, const char *record
     return run->status;
 }
 
+/* The option's value, or NULL: it is none that has one. */
+static const char **value_of(serve_arguments *arguments, const char *option)
+{
+    const struct {
+        const char *option;
+        const char **value;
+    } options[] = {
+        {"--config", &arguments->config}, {"--record", &arguments->record}, {"--ledger", &arguments->ledger}};
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (strcmp(option, options[i].option) == 0)
+            return options[i].value;
+    }
+    return NULL;
+}
+
 /* False: the usage was printed. */
 static bool arguments_read(const rn_command *self, int argc, char **argv, serve_arguments *out)
 {
     *out = (serve_arguments){0};
     for (int i = 1; i < argc; i++) {
-        const char **value = strcmp(argv[i], "--config") == 0   ? &out->config
-                             : strcmp(argv[i], "--record") == 0 ? &out->record
-                                                                : NULL;
+        const char *argument = argv[i];
+        const char **value = value_of(out, argument);
         const bool named = value != NULL;
 
-        if (!named && argv[i][0] != '-' && argv[i][0] != '\0')
+        if (strcmp(argument, "--ledger-aside") == 0) {
+            out->aside = true;
+            continue;
+        }
+        if (!named && argument[0] != '-' && argument[0] != '\0')
             value = &out->config;
         if (value == NULL) {
-            (void)rn_usage_error(self, "unknown argument '%s'", argv[i]);
+            (void)rn_usage_error(self, "unknown argument '%s'", argument);
             return false;
         }
         if (named && ++i == argc) {
-            (void)rn_usage_error(self, "%s needs a file", argv[i - 1]);
+            (void)rn_usage_error(self, "%s needs a file", argument);
             return false;
         }
         if (*value != NULL) {
-            (void)rn_usage_error(self, "one %s at a time", value == &out->config ? "config" : "recording");
+            (void)rn_usage_error(self, "%s is given twice", named ? argument : "the config");
             return false;
         }
         *value = argv[i];
@@ -203,25 +264,33 @@ static int config_read(const char *path, ration_config **out)
     return err == RATION_ERR_CONFIG ? RN_EXIT_FAULTS : RN_EXIT_USAGE;
 }
 
+/* With a loop: from the ledger to the end. */
+static int run_all(serve_run *run, const serve_arguments *arguments)
+{
+    run->status = ledger_open(run, arguments) == RATION_OK ? serve(run, arguments->record) : RN_EXIT_USAGE;
+    if (rn_keeper_close(run->keeper) != RATION_OK && run->status == RN_EXIT_OK)
+        run->status = RN_EXIT_FAULTS;
+    return run->status;
+}
+
 int rn_cmd_serve(const rn_command *self, int argc, char **argv)
 {
     serve_run run = {.log = {STDERR_FILENO}, .status = RN_EXIT_OK};
     serve_arguments arguments;
-    ration_config *config = NULL;
 
     if (!arguments_read(self, argc, argv, &arguments))
         return RN_EXIT_USAGE;
-    const int status = config_read(arguments.config, &config);
+    const int status = config_read(arguments.config, &run.config);
     if (status != RN_EXIT_OK)
         return status;
     (void)rn_process_prepare();
     if (rn_loop_new(&run.loop) != RATION_OK) {
         (void)fprintf(stderr, "ration serve: no event loop: out of descriptors or memory\n");
-        ration_config_free(config);
+        ration_config_free(run.config);
         return RN_EXIT_USAGE;
     }
-    run.status = serve(&run, config, arguments.record);
+    (void)run_all(&run, &arguments);
     rn_loop_free(run.loop);
-    ration_config_free(config);
+    ration_config_free(run.config);
     return run.status;
 }

@@ -16,9 +16,14 @@
 
 #define JSON_MAX 65536
 
+static bool restart_passed(const rn_demo_restart *restart)
+{
+    return restart->at_us > 0 && (!restart->same_window || restart->after >= restart->before);
+}
+
 bool rn_demo_passed(const rn_demo_result *result)
 {
-    return result->through.counted.rate_limited == 0 &&
+    return result->through.counted.rate_limited == 0 && restart_passed(&result->restart) &&
            result->through.summary.all.answered == result->through.summary.all.sent;
 }
 
@@ -69,6 +74,28 @@ static void tenants_print(const rn_demo_result *result)
                  result->schedule->span_us / 1000000);
 }
 
+static void restart_print(const rn_demo_result *result)
+{
+    const rn_demo_restart *restart = &result->restart;
+    const int64_t before = restart->before / RATION_UNIT, after = restart->after / RATION_UNIT;
+
+    (void)printf("After %" PRId64
+                 " s ration was killed without warning, with calls under way, and started again: %" PRIu64
+                 " calls were sent once more.\n",
+                 restart->at_us / 1000000, result->through.summary.all.repeated);
+    if (!restart->same_window) {
+        (void)printf("Just then the minute turned, so there was nothing to remember.\n");
+    } else if (restart_passed(restart)) {
+        (void)printf("It remembered all %" PRId64
+                     " calls of the minute that it had let through (and counts on from %" PRId64
+                     ": after a kill rather a few too many than one too few).\n",
+                     before, after);
+    } else {
+        (void)printf("FAILED: of %" PRId64 " calls of the minute that it had let through it remembered %" PRId64 ".\n",
+                     before, after);
+    }
+}
+
 static void conclusion_print(const rn_demo_result *result)
 {
     const rn_demo_side *straight = &result->straight;
@@ -88,9 +115,11 @@ static void conclusion_print(const rn_demo_result *result)
                      through->counted.rate_limited, through->summary.all.sent - through->summary.all.answered,
                      through->summary.all.sent);
     }
+    restart_print(result);
     if (result->record != NULL) {
-        (void)printf("\nEvery decision is in %s; `ration replay --verify %s` makes them all again.\n", result->record,
-                     result->record);
+        (void)printf("\nEvery decision is in %s.old and, after the restart, in %s; `ration replay --verify %s` makes "
+                     "them all again.\n",
+                     result->record, result->record, result->record);
     }
 }
 
@@ -121,6 +150,7 @@ static void tally_write(rn_output *json, const rn_tally *tally)
     rn_output_int(json, "answered", (int64_t)tally->answered);
     rn_output_int(json, "rateLimited", (int64_t)tally->rate_limited);
     rn_output_int(json, "failed", (int64_t)tally->failed);
+    rn_output_int(json, "repeated", (int64_t)tally->repeated);
     rn_output_ms(json, "waitP50Ms", tally->wait_p50_us);
     rn_output_ms(json, "waitP99Ms", tally->wait_p99_us);
 }
@@ -168,6 +198,12 @@ int rn_demo_print_json(const rn_demo_result *result)
     rn_output_int(&json, "seed", (int64_t)result->seed);
     rn_output_ms(&json, "spanMs", result->schedule->span_us);
     rn_output_str(&json, "control", result->control);
+    rn_output_open(&json, "restart", '{');
+    rn_output_ms(&json, "atMs", result->restart.at_us);
+    rn_output_micro(&json, "usedBefore", result->restart.before);
+    rn_output_micro(&json, "usedAfter", result->restart.after);
+    rn_output_bool(&json, "sameWindow", result->restart.same_window);
+    rn_output_close(&json, '}');
     side_write(&json, "straight", &result->straight);
     side_write(&json, "through", &result->through);
     rn_output_close(&json, '}');

@@ -16,6 +16,13 @@ typedef struct rn_demo_side {
     rn_simulator_counts counted; /* by the provider */
 } rn_demo_side;
 
+/* The gateway was killed and started again. Micro-units of the minute's quota, as it counts them. */
+typedef struct rn_demo_restart {
+    int64_t at_us; /* after the start */
+    int64_t before, after;
+    bool same_window; /* the minute did not turn in between */
+} rn_demo_restart;
+
 typedef struct rn_demo_result {
     uint64_t seed;
     const char *control; /* address of the control port */
@@ -23,9 +30,12 @@ typedef struct rn_demo_result {
     const rn_schedule *schedule;
     rn_demo_side straight;
     rn_demo_side through;
+    rn_demo_restart restart;
 } rn_demo_result;
 
-/* Every call through the gateway was answered, and its provider never said "too many". */
+/*
+ * Every call through the gateway was answered, its provider never said "too many", and the restart has forgotten none.
+ */
 bool rn_demo_passed(const rn_demo_result *result);
 
 /* To standard output: a table and a few sentences, or the same figures as one JSON object (RATION_ERR_NOMEM). */

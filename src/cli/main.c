@@ -93,9 +93,11 @@ static const rn_command commands[] = {
      "trace's state line has, or with --format csv as one table with a column for each member. The file is only read.\n"
      "The salt of credential keys is a secret and in neither. Exits 2 if the file cannot be read, or is broken.",
      rn_cmd_ledger},
-    {"serve", "[FILE] [--record FILE]", "run the gateway and the control port",
+    {"serve", "[FILE] [--record FILE] [--ledger FILE] [--ledger-aside]", "run the gateway and the control port",
      "The config is ration.yaml unless named (`--config FILE` is the same). --record writes every call of the engine\n"
      "as a trace, for `ration replay`; a FILE of an earlier run is kept as FILE.old.\n"
+     "--ledger overrides settings.ledger.path, where counts outlive the process; `none` keeps nothing. A ledger that\n"
+     "cannot be read ends the start; --ledger-aside renames it and begins a new one.\n"
      "SIGTERM lets calls end first; a second one does not.",
      rn_cmd_serve},
     {"status", "[--control ADDR] [--watch] [--all] [--json]", "what a running gateway limits now, and by what",

@@ -27,6 +27,17 @@ static void check_listener(rn_loader *loader, const rn_node *listen, const char 
     }
 }
 
+/* The word is no path: a file of that name is `./none`. */
+void rn_check_ledger(rn_loader *loader, const rn_node *given, void *self)
+{
+    rn_settings *settings = &((rn_config_model *)self)->settings;
+
+    (void)loader;
+    (void)given;
+    if (settings->ledger != NULL && strcmp(settings->ledger, "none") == 0)
+        settings->ledger = NULL;
+}
+
 void rn_check_settings(rn_loader *loader, const rn_node *given, void *self)
 {
     const rn_settings *settings = &((const rn_config_model *)self)->settings;

@@ -242,6 +242,16 @@ static void warn_classes(rn_loader *loader, const rn_node *given, const ration_a
     rn_path_pop(loader, path);
 }
 
+/* A recording has no ledger, and replays what one said. */
+static void check_durability(rn_loader *loader, const rn_node *given, const ration_limit_rule *rule)
+{
+    if (rule->durability != RATION_DURABILITY_STRICT || loader->model->settings.ledger != NULL ||
+        loader->options->recording)
+        return;
+    rn_fault_below(loader, given, "durability", "`settings.ledger.path` says `none`",
+                   "a strict limit needs a ledger that its mark is kept in");
+}
+
 /* What the kind itself finds wrong, so that it does not take a second run to learn of it. */
 static void check_kind(rn_loader *loader, const rn_node *given, const ration_limit_rule *rule)
 {
@@ -268,8 +278,10 @@ void rn_check_limit(rn_loader *loader, const rn_node *given, void *self)
     const size_t faults = loader->faults_before;
 
     check_scope(loader, given, rule);
-    if (rule->kind == RATION_KIND_QUOTA)
+    if (rule->kind == RATION_KIND_QUOTA) {
         check_window(loader, given, &rule->window);
+        check_durability(loader, given, rule);
+    }
     if (rule->kind == RATION_KIND_QUOTA || rule->kind == RATION_KIND_CONCURRENCY)
         check_max(loader, given, limit);
     if (rule->kind == RATION_KIND_SHARE)

@@ -111,7 +111,7 @@ typedef struct rn_settings {
     const char *instance;
     int64_t wait_us;             /* how long a request waits that does not say: `queue.wait` */
     int64_t drain_us;            /* how long calls may take to end after SIGTERM */
-    const char *ledger;          /* the file; NULL: none is kept */
+    const char *ledger;          /* the file, "ration.db" unless it is told; NULL: none is kept */
     int64_t ledger_flush_us;     /* how often what has changed is written */
     ration_ratio retry_overhead; /* of jobs, until runs are known */
     int64_t max_stretch;         /* of jobs' intervals */
@@ -127,6 +127,12 @@ const rn_job *rn_config_job(const ration_config *config, size_t index);
 const ration_allocator *rn_config_allocator(const ration_config *config);
 /* NULL: no such account. O(1). */
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name);
+
+/*
+ * The keys of its credentials anew, under another salt than that of the load: the config names the ledger in which the
+ * salt is. Before anybody has borrowed the rules. RATION_ERR_NOMEM: nothing is changed.
+ */
+RATION_MUST_CHECK int rn_config_resalt(ration_config *config, ration_text salt);
 
 /*
  * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config/loader.h"
+#include "config/model.h"
 
 #define KEY_BYTES 8
 
@@ -46,5 +47,29 @@ int rn_credential_key(const ration_config_options *options, rn_arena *arena, con
         key[2 * i + 1] = hex[digest[i] & 0xF];
     }
     *out = key;
+    return RATION_OK;
+}
+
+int rn_config_resalt(ration_config *config, ration_text salt)
+{
+    const ration_config_options options = {.salt = salt.data, .salt_size = salt.size};
+    rn_config_model *model = &config->model;
+    ration_account_rule *rules = rn_arena_zalloc(&config->arena, model->rules.account_count + 1, sizeof *rules);
+    int err = rules != NULL ? RATION_OK : RATION_ERR_NOMEM;
+
+    for (size_t i = 0; i < model->rules.account_count && err == RATION_OK; i++) {
+        const rn_credential *credential = &model->accounts[i].net.credential;
+
+        rules[i] = model->rules.accounts[i];
+        if (credential->value != NULL)
+            err = rn_credential_key(&options, &config->arena, credential, &rules[i].credential_key);
+    }
+    if (err != RATION_OK)
+        return err;
+    for (size_t i = 0; i < model->rules.account_count; i++) {
+        model->accounts[i].rule.credential_key = rules[i].credential_key;
+        model->accounts[i].net.credential.key = rules[i].credential_key;
+    }
+    model->rules.accounts = rules;
     return RATION_OK;
 }

@@ -93,6 +93,7 @@ int rn_url_read(rn_loader *loader, ration_text text, rn_url *out);
 int rn_address_read(rn_loader *loader, ration_text text, rn_address *out);
 
 /* The checks of objects (schema.c names them). */
+void rn_check_ledger(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_settings(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_limit(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_endpoint(rn_loader *loader, const rn_node *given, void *self);

@@ -108,6 +108,31 @@ static const rn_key settings_budget_keys[] = {
 static const rn_object settings_budget_object = {
     .name = "settingsBudget", .doc = "How quotas are spent.", .keys = settings_budget_keys};
 
+static const rn_key ledger_keys[] = {
+    {.name = "path",
+     .type = &rn_type_file,
+     .fallback = "ration.db",
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.ledger),
+     .doc =
+         "The file, made when it is not there; beside it stand files of the same name with an ending. `none`: nothing "
+         "is kept, and a restart forgets what was spent."},
+    {.name = "flush",
+     .type = &rn_type_duration,
+     .fallback = "5s",
+     .min = 10000,
+     .max = 3600 * SECOND,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.ledger_flush_us),
+     .doc = "How often what has changed is written. After a kill at most as much is forgotten."},
+    END,
+};
+static const rn_object ledger_object = {.name = "ledger",
+                                        .doc =
+                                            "What outlives the process: what quotas have spent, penalties, circuits.",
+                                        .keys = ledger_keys,
+                                        .check = rn_check_ledger};
+
 static const rn_key settings_keys[] = {
     {.name = "listen", .object = &listen_object, .flags = RN_KEY_LOCAL, .doc = "Where `ration serve` listens."},
     {.name = "token",
@@ -138,7 +163,10 @@ static const rn_key settings_keys[] = {
      .max = 100000000,
      AT(rn_config_model, rules.max_leases),
      .doc = "How many leases and waiters there may be at once."},
-    LATER("ledger"),
+    {.name = "ledger",
+     .object = &ledger_object,
+     .flags = RN_KEY_LOCAL,
+     .doc = "Where is kept what a restart must not forget."},
     LATER("fleet"),
     LATER("log"),
     END,

@@ -27,6 +27,8 @@ static const rn_word periods[] = {{"minute", RATION_PERIOD_MINUTE}, {"hour", RAT
 static const rn_word weekdays[] = {{"monday", 0}, {"tuesday", 1},  {"wednesday", 2}, {"thursday", 3},
                                    {"friday", 4}, {"saturday", 5}, {"sunday", 6},    END};
 static const rn_word exhausted[] = {{"refuse", RATION_EXHAUSTED_REFUSE}, {"wait", RATION_EXHAUSTED_WAIT}, END};
+static const rn_word durabilities[] = {
+    {"relaxed", RATION_DURABILITY_RELAXED}, {"strict", RATION_DURABILITY_STRICT}, END};
 static const rn_word reset_formats[] = {{"auto", RATION_RESET_AUTO},          {"epoch", RATION_RESET_EPOCH},
                                         {"epochMs", RATION_RESET_EPOCH_MS},   {"delta", RATION_RESET_DELTA},
                                         {"duration", RATION_RESET_DURATION},  {"iso8601", RATION_RESET_ISO8601},
@@ -324,6 +326,14 @@ static const rn_key limit_keys[] = {
      .fallback = "refuse",
      AT(rn_limit_model, rule.when_exhausted),
      .doc = "`wait`: a request whose deadline lies behind the window's end waits for it."},
+    {.name = "durability",
+     .type = &rn_type_word,
+     .words = durabilities,
+     .kinds = QUOTA,
+     .fallback = "relaxed",
+     AT(rn_limit_model, rule.durability),
+     .doc = "What a crash may take back of the count: `relaxed`, what was not flushed yet; `strict`, nothing, since a "
+            "mark on the disk runs ahead of what is granted."},
     {.name = "arrival",
      .type = &rn_type_duration,
      .kinds = QUOTA,
@@ -465,7 +475,6 @@ static const rn_key limit_keys[] = {
      .fallback = "false",
      AT(rn_limit_model, rule.adaptive.pause_on_retry_after),
      .doc = "A \"too many\" that names a time also pauses the scope until then."},
-    LATER("durability"),
     LATER("prefetch"),
     LATER("prefetchTtl"),
     END,

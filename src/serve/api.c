@@ -27,6 +27,8 @@ static const ration_text no_field = {NULL, 0};
 void rn_api_call_end(rn_api_call *call)
 {
     TAILQ_REMOVE(&call->api->calls, call, link);
+    if (call->api->keeper != NULL)
+        rn_keeper_forget(call->api->keeper, &call->durable);
     rn_buffer_fini(&call->body);
     rn_mem_free(rn_mem_default(), call);
 }
@@ -123,6 +125,22 @@ static bool observe(rn_api_call *call, rn_api_lease *lease, const ration_respons
     return decided(call, api->decider->ops->observe(api->decider, rn_loop_now(api->loop), lease->lease, response));
 }
 
+static void on_durable(rn_keeper_waiter *waiter)
+{
+    rn_api_call *call = (rn_api_call *)(void *)((char *)waiter - offsetof(rn_api_call, durable));
+
+    rn_api_answer(call, "released", RATION_UNSET);
+}
+
+/* Whoever names the cost may have gone above a mark, and is not told so before a crash could not undo it. */
+static bool release_waits(rn_api_call *call, const ration_completion *completion)
+{
+    rn_keeper *keeper = call->api->keeper;
+
+    call->durable.kept = on_durable;
+    return keeper != NULL && completion->cost != RATION_UNSET && rn_keeper_hold(keeper, &call->durable);
+}
+
 static void act_release(rn_api_call *call, rn_trace_line *asked, ration_text body)
 {
     rn_api *api = call->api;
@@ -139,7 +157,8 @@ static void act_release(rn_api_call *call, rn_trace_line *asked, ration_text bod
                  api->decider->ops->release(api->decider, rn_loop_now(api->loop), lease->lease, &asked->completion)))
         return;
     rn_api_lease_forget(lease);
-    rn_api_answer(call, "released", RATION_UNSET);
+    if (!release_waits(call, &asked->completion))
+        rn_api_answer(call, "released", RATION_UNSET);
 }
 
 static void act_observe(rn_api_call *call, rn_trace_line *asked, ration_text body)
@@ -395,6 +414,7 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     api->gateway = options->gateway;
     api->planning = options->planning;
     api->config = options->config;
+    api->keeper = options->keeper;
     TAILQ_INIT(&api->calls);
     for (size_t i = 0; i < RN_API_LEASE_STATES; i++)
         TAILQ_INIT(&api->states[i]);

@@ -3,6 +3,7 @@
 #define RN_SERVE_API_H
 
 #include "serve/gateway.h"
+#include "serve/keeper.h"
 #include "serve/planning.h"
 
 /*
@@ -18,6 +19,7 @@ typedef struct rn_api_options {
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
+    rn_keeper *keeper; /* NULL: nothing is kept */
 } rn_api_options;
 
 /* RATION_ERR_NOMEM. */

@@ -65,7 +65,8 @@ struct rn_api_call {
     rn_inbound *in;
     const struct api_operation *operation;
     rn_buffer body;
-    rn_api_lease *waits; /* NULL: it does not */
+    rn_api_lease *waits;      /* NULL: it does not */
+    rn_keeper_waiter durable; /* a release that went above a mark: answered when it is written */
 };
 
 TAILQ_HEAD(rn_api_call_list, rn_api_call);
@@ -76,6 +77,7 @@ struct rn_api {
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
+    rn_keeper *keeper;
     struct rn_api_call_list calls;
     struct rn_api_lease_list states[RN_API_LEASE_STATES];
     rn_api_slot *slots; /* by index of the lease */

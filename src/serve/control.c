@@ -28,6 +28,7 @@ struct rn_control {
     rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
     const rn_recording *recording;
+    rn_keeper *keeper;
     rn_server *server;
     rn_api *api;
     ration_time started_at;
@@ -52,6 +53,8 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
     out->connections = rn_gateway_connections(control->gateway, &out->turned_away);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
         out->exchanges[i] = rn_gateway_in_state(control->gateway, (rn_exchange_state)i);
+    if (control->keeper != NULL)
+        rn_keeper_look_at(control->keeper, &out->keeper);
 }
 
 /* ---- pages: each writes its body and returns the status */
@@ -220,7 +223,8 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
                                 .decider = options->decider,
                                 .gateway = options->gateway,
                                 .planning = options->planning,
-                                .config = options->config};
+                                .config = options->config,
+                                .keeper = options->keeper};
     rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);
 
     if (control == NULL)
@@ -231,6 +235,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->planning = options->planning;
     control->config = options->config;
     control->recording = options->recording;
+    control->keeper = options->keeper;
     control->started_at = rn_loop_now(options->loop);
     int err = rn_api_new(&api, &control->api);
     if (err == RATION_OK)

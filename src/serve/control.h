@@ -3,6 +3,7 @@
 #define RN_SERVE_CONTROL_H
 
 #include "serve/gateway.h"
+#include "serve/keeper.h"
 #include "serve/planning.h"
 #include "serve/recording.h"
 
@@ -17,6 +18,7 @@ typedef struct rn_control_options {
     rn_planning *planning; /* NULL: there are no jobs */
     const ration_config *config;
     const rn_recording *recording; /* NULL: nothing is recorded */
+    rn_keeper *keeper;             /* NULL: nothing is kept */
 } rn_control_options;
 
 /* RATION_ERR_NOMEM; RATION_ERR_IO with `*error` filled. */

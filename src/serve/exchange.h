@@ -109,6 +109,8 @@ struct rn_gateway {
     size_t fields_capacity;
     rn_output target; /* scratch for the upstream target */
     bool draining;
+    void (*settled)(void *user);
+    void *settled_user;
     void (*on_closed)(void *user);
     void *closed_user;
     rn_log_gate refusal_gates[RATION_REASON_COUNT];

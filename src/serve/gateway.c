@@ -206,6 +206,8 @@ static bool events_take(rn_gateway *gw, size_t most)
         gateway_hear(gw, &event);
     if (rn_timer_set(&gw->timer, d->ops->next_deadline(d)) != RATION_OK)
         gw->counts.errors++;
+    if (gw->settled != NULL)
+        gw->settled(gw->settled_user);
     return taken == most;
 }
 
@@ -408,6 +410,8 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     gw->bulletin = options->bulletin;
     gw->refusals = options->refusals;
     gw->settle.fn = on_settle;
+    gw->settled = options->settled;
+    gw->settled_user = options->user;
     gw->breaker_gate.more = BREAKER_LINES - 1;
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
     rn_map_init(&gw->accounts, rn_mem_default());

@@ -67,6 +67,8 @@ typedef struct rn_gateway_options {
     struct rn_planning *planning; /* hears of requests that name a job; NULL: such names mean nothing */
     rn_bulletin *bulletin;        /* NULL: nobody ever listens */
     rn_refusals *refusals;        /* NULL: none are kept */
+    void (*settled)(void *user);  /* at the end of a turn in which the decider was called; NULL: nobody wants to know */
+    void *user;
 } rn_gateway_options;
 
 /*

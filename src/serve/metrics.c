@@ -125,6 +125,64 @@ static void build_series(rn_output *out, const char *name, const rn_snapshot *s)
     sample(out, name, "version", RATION_VERSION, 1);
 }
 
+/* ---- the ledger; without one there are no samples */
+
+static void ledger_sample(rn_output *out, const char *name, const rn_snapshot *s, uint64_t value)
+{
+    if (s->keeper.ledger.path != NULL)
+        sample(out, name, NULL, NULL, value);
+}
+
+static void ledger_seconds(rn_output *out, const char *name, const rn_snapshot *s, int64_t value_us)
+{
+    if (s->keeper.ledger.path == NULL)
+        return;
+    raw(out, name);
+    raw(out, " ");
+    raw_number(out, rn_builder_micro, (uint64_t)value_us);
+    raw(out, "\n");
+}
+
+static void ledger_flushes_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.ledger.flushes);
+}
+
+static void ledger_faults_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.ledger.faults);
+}
+
+static void ledger_rows_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.ledger.rows);
+}
+
+static void ledger_pending_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.ledger.pending);
+}
+
+static void ledger_failing_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.attempts > 0);
+}
+
+static void ledger_waiting_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_sample(out, name, s, s->keeper.waiting);
+}
+
+static void ledger_age_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_seconds(out, name, s, s->keeper.age_us);
+}
+
+static void ledger_flush_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    ledger_seconds(out, name, s, s->keeper.ledger.flush_us);
+}
+
 static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     const rn_histogram *wait = &s->gateway.wait;
@@ -217,6 +275,17 @@ static const struct metric {
      offsetof(rn_snapshot, events.told)},
     {"ration_events_dropped_total", "counter", "Events that a listener was too slow for, each for each of them.", NULL,
      offsetof(rn_snapshot, events.dropped)},
+    {"ration_ledger_flushes_total", "counter", "Times that the ledger was written.", ledger_flushes_series, 0},
+    {"ration_ledger_faults_total", "counter", "Times that it could not be.", ledger_faults_series, 0},
+    {"ration_ledger_failing", "gauge", "1 while the last attempt to write it has failed.", ledger_failing_series, 0},
+    {"ration_ledger_age_seconds", "gauge", "Since nothing was missing in it: so much a kill would take back.",
+     ledger_age_series, 0},
+    {"ration_ledger_flush_seconds", "gauge", "How long the last write took.", ledger_flush_series, 0},
+    {"ration_ledger_rows_total", "counter", "Rows written.", ledger_rows_series, 0},
+    {"ration_ledger_pending", "gauge", "Things that wait to be written, or are being written.", ledger_pending_series,
+     0},
+    {"ration_ledger_waiting", "gauge", "Answers to releases that wait until they are durable.", ledger_waiting_series,
+     0},
     {"ration_errors_total", "counter", "Failures of the gateway itself: no memory, an unexpected error code.", NULL,
      offsetof(rn_snapshot, gateway.errors)},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of `ration serve`, put together in the order in which they depend on each other and taken apart in the
- * opposite one: recording, engine, jobs, gateway, control port.
+ * opposite one: recording, engine, what was kept, jobs, gateway, control port.
  */
 #include "serve/service.h"
 
@@ -16,6 +16,7 @@ struct rn_service {
     rn_loop *loop;
     const rn_log *log;
     const ration_config *config;
+    rn_keeper *keeper;
     rn_recording *recording;
     rn_recorder *recorder;
     ration_engine *engine;
@@ -86,24 +87,74 @@ static int recording_make(rn_service *s, const char *path, rn_net_error *error)
 static int engine_make(rn_service *s, rn_net_error *error)
 {
     const ration_engine_options options = {.rules = ration_config_rules(s->config),
-                                           .sink = s->recorder != NULL ? rn_recorder_sink(s->recorder) : NULL};
+                                           .sink = s->recorder != NULL ? rn_recorder_sink(s->recorder) : NULL,
+                                           .keeps = s->keeper != NULL && rn_keeper_keeps(s->keeper)};
     ration_fault fault = {"", ""};
     const int err = ration_engine_new(&options, rn_loop_now(s->loop), &s->engine, &fault);
 
     if (err == RATION_ERR_CONFIG)
         error_set(error, fault.path, ": ", fault.text);
-    if (err == RATION_OK)
-        (void)rn_engine_decider_init(&s->decider, s->engine);
-    return err;
+    if (err != RATION_OK)
+        return err;
+    (void)rn_engine_decider_init(&s->decider, s->engine);
+    return s->keeper != NULL ? rn_keeper_load(s->keeper, s->engine, error) : RATION_OK;
+}
+
+/* The decider was called; what strict quotas need now may be more than before. */
+static void on_settled(void *user)
+{
+    rn_service *s = user;
+
+    if (s->keeper != NULL)
+        rn_keeper_look(s->keeper);
+}
+
+static void on_touched(void *user)
+{
+    rn_service *s = user;
+
+    rn_gateway_touch(s->gateway);
+}
+
+/* Without memory the next process knows of a run less: no reason to lose this one. */
+static void on_ran(void *ctx, ration_time begun, ration_text job, const ration_run *run)
+{
+    rn_service *s = ctx;
+    const rn_ledger_run kept = {.job = job, .at = begun, .run = *run};
+
+    if (s->keeper != NULL && rn_keeper_ledger(s->keeper) != NULL)
+        (void)rn_ledger_put_run(rn_keeper_ledger(s->keeper), &kept);
+}
+
+/* What the process before knew of runs; of jobs that are no more it is left out. */
+static int runs_restore(rn_service *s, rn_net_error *error)
+{
+    const rn_ledger_run *runs = NULL;
+    rn_ledger_error fault = {""};
+    size_t count = 0;
+
+    const int err = rn_ledger_load_runs(rn_keeper_ledger(s->keeper), &runs, &count, &fault);
+    if (err != RATION_OK) {
+        error_set(error, fault.text, "", "");
+        return err;
+    }
+    for (size_t i = 0; i < count; i++)
+        (void)rn_planning_restore(s->planning, runs[i].job, runs[i].at, &runs[i].run);
+    return RATION_OK;
+}
+
+static int jobs_make(rn_service *s, rn_net_error *error)
+{
+    const rn_planning_options options = {
+        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log, .ctx = s, .ran = on_ran};
+    const int err = rn_planning_new(&options, &s->planning);
+
+    return err == RATION_OK && s->keeper != NULL ? runs_restore(s, error) : err;
 }
 
 static int ports_make(rn_service *s, rn_net_error *error)
 {
-    const rn_planning_options planning = {
-        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log};
-    int err = rn_planning_new(&planning, &s->planning);
-    if (err == RATION_OK)
-        err = rn_bulletin_new(s->loop, &s->bulletin);
+    int err = rn_bulletin_new(s->loop, &s->bulletin);
     if (err == RATION_OK)
         err = rn_refusals_new(&s->refusals);
     if (err != RATION_OK)
@@ -115,7 +166,9 @@ static int ports_make(rn_service *s, rn_net_error *error)
                                         .log = s->log,
                                         .planning = s->planning,
                                         .bulletin = s->bulletin,
-                                        .refusals = s->refusals};
+                                        .refusals = s->refusals,
+                                        .settled = on_settled,
+                                        .user = s};
     err = rn_gateway_new(&gateway, &s->gateway, error);
     if (err != RATION_OK)
         return err;
@@ -125,7 +178,8 @@ static int ports_make(rn_service *s, rn_net_error *error)
                                         .gateway = s->gateway,
                                         .planning = s->planning,
                                         .config = s->config,
-                                        .recording = s->recording};
+                                        .recording = s->recording,
+                                        .keeper = s->keeper};
     return rn_control_new(&control, &s->control, error);
 }
 
@@ -146,6 +200,7 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
     s->loop = options->loop;
     s->log = options->log;
     s->config = options->config;
+    s->keeper = options->keeper;
     rn_timer_init(&s->drain, s->loop, on_drain_over, s);
     rn_timer_init(&s->flush, s->loop, on_flush, s);
 
@@ -155,7 +210,11 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
     if (err == RATION_OK)
         err = engine_make(s, error);
     if (err == RATION_OK)
+        err = jobs_make(s, error);
+    if (err == RATION_OK)
         err = ports_make(s, error);
+    if (err == RATION_OK && s->keeper != NULL)
+        err = rn_keeper_start(s->keeper, s->engine, ration_config_rules(s->config), on_touched, s);
     if (err == RATION_OK && s->recording != NULL) {
         err = rn_recording_begin(s->recording);
         if (err != RATION_OK)
@@ -205,6 +264,16 @@ void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
     rn_gateway_close(s->gateway, on_calls_ended, s);
 }
 
+rn_decider *rn_service_decider(rn_service *s)
+{
+    return &s->decider.base;
+}
+
+void rn_service_touch(rn_service *s)
+{
+    rn_gateway_touch(s->gateway);
+}
+
 size_t rn_service_calls(const rn_service *s)
 {
     size_t calls = 0;
@@ -227,6 +296,8 @@ void rn_service_free(rn_service *s)
     rn_planning_free(s->planning);
     rn_bulletin_free(s->bulletin);
     rn_refusals_free(s->refusals);
+    if (s->keeper != NULL)
+        rn_keeper_stop(s->keeper);
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);

@@ -4,6 +4,7 @@
 
 #include "serve/control.h"
 #include "serve/gateway.h"
+#include "serve/keeper.h"
 
 /*
  * What `ration serve` runs, for whoever has a loop: an engine from the config, the gateway, the control port and
@@ -16,6 +17,7 @@ typedef struct rn_service_options {
     const ration_config *config;
     const rn_log *log;
     const char *record; /* file of the recording; NULL: none */
+    rn_keeper *keeper;  /* what outlives the process; NULL: nothing does */
 } rn_service_options;
 
 /*
@@ -37,10 +39,14 @@ uint16_t rn_service_control_port(const rn_service *service);
  */
 void rn_service_drain(rn_service *service, void (*on_drained)(void *user), void *user);
 
+/* Who decides. Borrowed; after a call of one's own, `rn_service_touch`. */
+rn_decider *rn_service_decider(rn_service *service);
+void rn_service_touch(rn_service *service);
+
 /* Calls that run or wait. */
 size_t rn_service_calls(const rn_service *service);
 
-/* Ends everything at once; the recording is written to its end. NULL is fine. */
+/* Ends everything at once; recording and ledger are written to their ends. The keeper stays. NULL is fine. */
 void rn_service_free(rn_service *service);
 
 #endif

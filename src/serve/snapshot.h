@@ -4,6 +4,7 @@
 
 #include "serve/families.h"
 #include "serve/gateway.h"
+#include "serve/keeper.h"
 #include "serve/planning.h"
 #include "trace/output.h"
 
@@ -23,6 +24,7 @@ typedef struct rn_snapshot {
     uint64_t draining;
     rn_bulletin_counts events;
     uint64_t listeners;
+    rn_keeper_status keeper; /* without a path: nothing is kept */
 } rn_snapshot;
 
 /* Refusals with this reason, by the decider and by the gateway itself. */

@@ -341,6 +341,34 @@ static void recording_write(const rn_recording *recording, rn_output *out)
     rn_output_close(out, '}');
 }
 
+static void ledger_write(const rn_keeper_status *keeper, rn_output *out)
+{
+    static const char *const strict[] = {
+        [RATION_NEED_NOTHING] = "idle", [RATION_NEED_SAVE] = "soon", [RATION_NEED_SAVE_NOW] = "waiting"};
+    const rn_ledger_status *ledger = &keeper->ledger;
+
+    if (ledger->path == NULL)
+        return;
+    rn_output_open(out, "ledger", '{');
+    rn_output_str(out, "path", ledger->path);
+    rn_output_bool(out, "failing", keeper->attempts > 0);
+    rn_output_bool(out, "unclean", ledger->unclean);
+    if (rn_time_known(ledger->flushed_at)) {
+        rn_output_ms(out, "flushedAt", ledger->flushed_at.us);
+        rn_output_ms(out, "flushMs", ledger->flush_us);
+    }
+    rn_output_ms(out, "ageMs", keeper->age_us);
+    rn_output_int(out, "flushes", (int64_t)ledger->flushes);
+    rn_output_int(out, "faults", (int64_t)ledger->faults);
+    rn_output_int(out, "rows", (int64_t)ledger->rows);
+    rn_output_int(out, "pending", (int64_t)ledger->pending);
+    rn_output_str(out, "strict", keeper->behind ? "unwritten" : strict[keeper->need]);
+    rn_output_int(out, "waiting", (int64_t)keeper->waiting);
+    if (ledger->faults > 0)
+        rn_output_str(out, "lastError", ledger->error);
+    rn_output_close(out, '}');
+}
+
 int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_output *out)
 {
     rn_output_open(out, NULL, '{');
@@ -354,6 +382,7 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     totals_write(s, out);
     traffic_write(s, out);
     recording_write(parts->recording, out);
+    ledger_write(&s->keeper, out);
     if (parts->planning != NULL)
         rn_planning_write(parts->planning, out);
     holds_write(out, parts->gateway);

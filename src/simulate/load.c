@@ -4,9 +4,11 @@
  * traffic: a slow or refusing server does not make its clients ask for less.
  *
  * One timer walks through the schedule. Each call that is on its way is one `load_call`, in place in an array as long
- * as the schedule, so that a result has its call's index and nothing is allocated while it plays.
+ * as the schedule, so that a result has its call's index and nothing is allocated while it plays. A call that is to be
+ * made again has a timer of its own.
  *
- * Invariant: a call has an `up` exactly as long as its upstream may still call a handler.
+ * Invariants: a call has an `up` exactly as long as its upstream may still call a handler; its timer is set only when
+ * it has none.
  */
 #include "simulate/load.h"
 
@@ -16,11 +18,15 @@
 
 #define TARGET_MAX 256
 #define FIELDS_MAX 5
+#define REPEATS_MAX 600
 
 typedef struct load_call {
     rn_load *load;
     rn_upstream *up;
     rn_load_result *result;
+    const rn_scheduled_call *scheduled;
+    int64_t lost_us; /* before it was made again */
+    rn_timer again;
 } load_call;
 
 struct rn_load {
@@ -62,8 +68,9 @@ static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
 
     (void)up;
     call->result->status = head->status;
-    if (waited.data != NULL && rn_parse_ms(waited, &call->result->waited_us) != 0)
-        call->result->waited_us = 0;
+    int64_t waited_us = 0;
+    if (waited.data != NULL && rn_parse_ms(waited, &waited_us) == 0)
+        call->result->waited_us = rn_add(call->lost_us, waited_us);
 }
 
 static void on_body(void *user, rn_upstream *up, ration_text bytes)
@@ -84,10 +91,16 @@ static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
 
 static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const char *text)
 {
+    load_call *call = user;
+    const rn_load_options *options = &call->load->options;
+    const ration_time again = rn_time_add(rn_loop_now(options->loop), options->again_us);
+
     (void)up;
     (void)fault;
     (void)text;
-    call_finish(user, 0);
+    call->up = NULL;
+    if (options->again_us == 0 || call->result->repeats == REPEATS_MAX || rn_timer_set(&call->again, again) != 0)
+        call_finish(call, 0);
 }
 
 static const rn_upstream_handlers handlers = {
@@ -98,10 +111,10 @@ static const rn_upstream_handlers handlers = {
 };
 
 /* Send the call; one that cannot even be started has failed. */
-static void call_start(load_call *call, const rn_scheduled_call *scheduled)
+static void call_start(load_call *call)
 {
     const rn_load_options *options = &call->load->options;
-    const rn_stream_spec *stream = scheduled->stream;
+    const rn_stream_spec *stream = call->scheduled->stream;
     rn_http_field fields[FIELDS_MAX];
     size_t count = 0;
     char target[TARGET_MAX], wait[32];
@@ -133,6 +146,16 @@ static void call_start(load_call *call, const rn_scheduled_call *scheduled)
         call_finish(call, 0);
 }
 
+static void call_repeat(void *user, ration_time now)
+{
+    load_call *call = user;
+
+    call->result->repeats++;
+    call->result->status = 0;
+    call->lost_us = rn_sub(now.us, rn_add(call->load->start.us, call->result->sent_us));
+    call_start(call);
+}
+
 static void load_turn(void *user, ration_time now)
 {
     rn_load *load = user;
@@ -142,9 +165,10 @@ static void load_turn(void *user, ration_time now)
         const size_t index = load->next++;
         load_call *call = &load->calls[index];
 
-        *call = (load_call){.load = load, .result = &load->results[index]};
+        *call = (load_call){.load = load, .result = &load->results[index], .scheduled = &schedule->calls[index]};
+        rn_timer_init(&call->again, load->options.loop, call_repeat, call);
         call->result->sent_us = now.us - load->start.us;
-        call_start(call, &schedule->calls[index]);
+        call_start(call);
     }
     if (load->next < schedule->count)
         (void)rn_timer_set(&load->timer, rn_time_add(load->start, schedule->calls[load->next].at_us));
@@ -190,6 +214,7 @@ void rn_load_free(rn_load *load)
     rn_timer_stop(&load->timer);
     rn_loop_forget(load->options.loop, &load->done);
     for (size_t i = 0; load->calls != NULL && i < load->next; i++) {
+        rn_timer_stop(&load->calls[i].again);
         if (load->calls[i].up != NULL)
             rn_upstream_abort(load->calls[i].up);
     }

@@ -12,7 +12,8 @@
 
 /*
  * A client that plays a schedule against a base URL, on the loop, over real connections: each call leaves at its
- * instant, whether or not those before it have been answered, and is made once.
+ * instant, whether or not those before it have been answered, and is made once. One that breaks off without an answer
+ * may be made again, as if the server were restarted.
  */
 typedef struct rn_load rn_load;
 
@@ -21,7 +22,8 @@ typedef struct rn_load_result {
     int status; /* 0: no answer */
     int64_t sent_us;
     int64_t done_us;   /* both after the start */
-    int64_t waited_us; /* what the gateway says that it waited; 0 without one */
+    int64_t waited_us; /* what the gateway says that it waited, and what went before a call that was made again */
+    int repeats;       /* how often it broke off and was made again */
 } rn_load_result;
 
 typedef void rn_load_done_fn(void *user, rn_load *load);
@@ -36,6 +38,7 @@ typedef struct rn_load_options {
     const char *authorization; /* the value of Authorization; NULL: none */
     bool ration_fields;        /* tell tenant and priority to a gateway */
     int64_t wait_us;           /* with them: how long a call may wait */
+    int64_t again_us;          /* after this long a call that broke off is made again; 0: it has failed */
     const rn_schedule *schedule;
     rn_load_done_fn *on_done; /* after the last answer; the load may be freed in it */
     void *user;

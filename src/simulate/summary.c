@@ -37,6 +37,7 @@ static void tally_make(rn_tally *tally, const rn_schedule *schedule, const rn_lo
         if (tally->tenant != NULL && !rn_text_is(ration_text_of(tally->tenant), schedule->calls[i].stream->tenant))
             continue;
         tally->sent++;
+        tally->repeated += results[i].repeats > 0 ? 1 : 0;
         if (results[i].status == 429) {
             tally->rate_limited++;
         } else if (results[i].status >= 200 && results[i].status < 300) {

@@ -18,6 +18,7 @@ typedef struct rn_tally {
     uint64_t answered;     /* with a 2xx */
     uint64_t rate_limited; /* with a 429 */
     uint64_t failed;       /* otherwise, or not at all */
+    uint64_t repeated;     /* broke off and were made again */
     uint64_t early;        /* of the answered: while the schedule was still sending */
     int64_t wait_p50_us;   /* of the answered */
     int64_t wait_p99_us;

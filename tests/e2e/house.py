@@ -199,13 +199,14 @@ class Process:
 class Gateway(Process):
     """`ration serve` with a config, on ports of its own."""
 
-    def __init__(self, config, folder, *arguments):
+    def __init__(self, config, folder, *arguments, **options):
         settings = config.setdefault("settings", {})
         settings.setdefault("listen", {"gateway": "127.0.0.1:0", "control": "127.0.0.1:0"})
+        settings.setdefault("ledger", {"path": "none"})
         self.folder = folder
         self.config = folder / "ration.yaml"
         self.config.write_text(json.dumps(config))
-        super().__init__([RATION, "serve", "--config", str(self.config), *arguments], cwd=folder)
+        super().__init__([RATION, "serve", "--config", str(self.config), *arguments], cwd=folder, **options)
         self.ended = False
         try:
             found = self.line(r"msg=listening gateway=(\S+) control=(\S+)")
@@ -276,7 +277,7 @@ class Gateway(Process):
 def one_provider(url, limits=(), account=None, settings=None, **provider):
     """A config with one provider `p` behind one account `a`."""
     return {
-        "settings": dict(settings or {}),
+        "settings": {"ledger": {"path": "none"}, **(settings or {})},
         "providers": [{"name": "p", "baseUrl": url, "limits": list(limits), **provider}],
         "accounts": [{"name": "a", "provider": "p", **(account or {})}],
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`ration demo`: the promise in figures, and a recording that replays byte for byte."""
 import json
+import os
 import re
 import signal
 import subprocess
@@ -28,7 +29,8 @@ def test_figures_and_recording(tmp_path):
     assert straight["waitP99Ms"] == 0
 
     assert through["provider"]["rateLimited"] == 0
-    assert through["answered"] == through["provider"]["requests"] == 240
+    # What the kill broke off arrived once more.
+    assert through["answered"] == through["provider"]["requests"] - through["provider"]["gone"] == 240
     assert through["rateLimited"] == through["failed"] == 0
     assert 0 < through["waitP50Ms"] <= through["waitP99Ms"] < 60000
 
@@ -40,6 +42,20 @@ def test_figures_and_recording(tmp_path):
 
     replay = run("replay", "--verify", recording)
     assert replay.returncode == 0, replay.stdout[-2000:] + replay.stderr
+    replay = run("replay", "--verify", recording + ".old")
+    assert replay.returncode == 0, replay.stdout[-2000:] + replay.stderr
+
+
+def test_restart(tmp_path):
+    """Killed amid its calls it remembers what it had let through, and at most a block of 1 % more."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([RATION, "demo", "--json"], capture_output=True, text=True, timeout=110, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    restart = json.loads(done.stdout)["restart"]
+    assert restart["atMs"] == 4000 and json.loads(done.stdout)["through"]["repeated"] > 0
+    if restart["sameWindow"]:
+        assert 20 < restart["usedBefore"] <= restart["usedAfter"] <= restart["usedBefore"] + 10
+    assert not list(tmp_path.iterdir())
 
 
 def test_report_for_people_and_keep():

@@ -3,6 +3,7 @@
 #include "support/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ static void check_meraki_limits(const ration_provider_rule *p)
     CHECK(!l[2].max_auto);
     CHECK_EQ(l[2].arrival_us, 2 * SECOND);
     CHECK_EQ(l[2].when_exhausted, RATION_EXHAUSTED_REFUSE);
+    CHECK_EQ(l[2].durability, RATION_DURABILITY_RELAXED);
     CHECK_EQ(l[2].window.period, RATION_PERIOD_DAY);
     CHECK_EQ(l[2].window.reset_minute, 0);
     CHECK_STR(l[2].window.zone, "America/Los_Angeles");
@@ -113,6 +115,8 @@ static void the_example_says_what_it_says(void **state)
     CHECK_STR(settings->token, NULL);
     CHECK_EQ(settings->wait_us, 30 * SECOND);
     CHECK_EQ(settings->drain_us, 30 * SECOND);
+    CHECK_STR(settings->ledger, "ration.db");
+    CHECK_EQ(settings->ledger_flush_us, 5 * SECOND);
     CHECK(account != NULL && account == rn_config_account(config, 0));
     CHECK(rn_config_account(config, 1) == NULL && rn_config_provider(config, 1) == NULL);
     CHECK(rn_config_find_account(config, ration_text_of("acme")) == NULL);
@@ -437,6 +441,63 @@ static void remove_file(const char *folder, const char *name)
 static const char *const written[] = {"ration.yaml",       "conf/a.yaml",    "conf/b.json", "conf/c.yml",
                                       "conf/.hidden.yaml", "conf/notes.txt", "secret"};
 
+static void the_ledger_is_a_file_or_none(void **state)
+{
+    ration_config *config = config_of("providers: [{ name: p, baseUrl: http://h }]\n"
+                                   "settings: { ledger: { path: none, flush: 250ms } }\n",
+                                   &plain);
+
+    (void)state;
+    CHECK_STR(rn_config_settings(config)->ledger, NULL);
+    CHECK_EQ(rn_config_settings(config)->ledger_flush_us, SECOND / 4);
+    ration_config_free(config);
+
+    config = config_of("providers:\n- name: p\n  baseUrl: http://h\n  limits:\n"
+                    "  - { name: l, kind: quota, max: 5, window: { period: day }, durability: strict }\n"
+                    "settings: { ledger: { path: ./none } }\n",
+                    &plain);
+    CHECK_STR(rn_config_settings(config)->ledger, "./none");
+    CHECK_EQ(ration_config_rules(config)->providers[0].limits[0].durability, RATION_DURABILITY_STRICT);
+    ration_config_free(config);
+}
+
+/* As if it had been loaded with the other salt; what has no secret keeps its key, or has none. */
+static void keys_under_another_salt(void **state)
+{
+    static const char text[] = "providers: [{ name: p, baseUrl: http://h }]\n"
+                               "accounts:\n"
+                               "- { name: a, provider: p, credential: { value: s } }\n"
+                               "- { name: b, provider: p, credential: { key: 0123456789abcdef } }\n"
+                               "- { name: c, provider: p }\n";
+    ration_config_options other = plain;
+    ration_config *config = config_of(text, &plain);
+
+    (void)state;
+    other.salt = "pepper";
+    other.salt_size = 6;
+
+    ration_config *want = config_of(text, &other);
+    const char *const key = ration_config_rules(want)->accounts[0].credential_key;
+
+    CHECK(strcmp(ration_config_rules(config)->accounts[0].credential_key, key) != 0);
+    CHECK_EQ(rn_config_resalt(config, ration_text_of("pepper")), RATION_OK);
+    CHECK_STR(ration_config_rules(config)->accounts[0].credential_key, key);
+    CHECK_STR(rn_config_account(config, 0)->credential.key, key);
+    CHECK_STR(rn_config_account(config, 0)->credential.value, "s");
+    CHECK_STR(ration_config_rules(config)->accounts[1].credential_key, "0123456789abcdef");
+    CHECK_STR(ration_config_rules(config)->accounts[2].credential_key, NULL);
+    CHECK_STR(ration_config_rules(config)->accounts[2].name, "c");
+
+    char *json = NULL;
+    size_t size = 0;
+
+    CHECK_EQ(rn_config_json(config, &json, &size), RATION_OK);
+    CHECK(strstr(json, key) != NULL);
+    free(json);
+    ration_config_free(want);
+    ration_config_free(config);
+}
+
 static void folder_make(char *folder)
 {
     char conf[512];
@@ -589,6 +650,8 @@ int main(void)
         cmocka_unit_test(variables_need_no_quotes),
         cmocka_unit_test(auto_starts_with_its_initial_maximum),
         cmocka_unit_test(included_files_join_in),
+        cmocka_unit_test(the_ledger_is_a_file_or_none),
+        cmocka_unit_test(keys_under_another_salt),
         cmocka_unit_test(faults_know_their_files),
         cmocka_unit_test(files_that_cannot_be_read),
         cmocka_unit_test(arguments_are_checked),
