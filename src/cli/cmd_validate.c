@@ -5,6 +5,8 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <ration/config.h>
 
@@ -36,13 +38,14 @@ static void plan_fault_print(void *ctx, size_t index, const char *text, const ch
 int rn_plan_make(const ration_config *config, rn_jobs *jobs, ration_time now, FILE *out)
 {
     ration_fault fault = {"", ""};
-    size_t index = 0;
     const int err = rn_jobs_plan(jobs, now, NULL, NULL, NULL, &fault);
 
     if (err != RATION_ERR_CONFIG)
         return err;
 
-    const rn_job *job = sscanf(fault.path, "jobs[%zu]", &index) == 1 ? rn_config_job(config, index) : NULL;
+    /* "jobs[3]", or all of them. */
+    const char *open = strchr(fault.path, '[');
+    const rn_job *job = open != NULL ? rn_config_job(config, strtoul(open + 1, NULL, 10)) : NULL;
 
     if (job != NULL)
         (void)fprintf(out, "%s:%" PRIu32 ":%" PRIu32 ": ", job->place.file, job->place.line, job->place.column);

@@ -83,9 +83,8 @@ int rn_jobs_faults(const rn_jobs *jobs, void *ctx,
         for (size_t k = 0; k < job->use_count; k++) {
             const size_t scope = job->uses[k].scope;
 
-            if (jobs->plan->scopes[scope].feasible || found[scope].job != i || found[scope].units == 0)
+            if (jobs->plan->scopes[scope].feasible || found[scope].job != i)
                 continue;
-            found[scope].units = 0; /* a job may use it twice */
             rn_builder_init(&b, text, sizeof text);
             scope_text(jobs, scope, &b);
             fault(ctx, i, text, hint);

@@ -131,7 +131,7 @@ static void rate_write(rn_builder *b, int64_t units, int64_t per_us)
     rn_builder_micro(b, units);
     rn_builder_char(b, '/');
     if (per_us == RATION_UNIT || per_us == 60 * RATION_UNIT || per_us == 3600 * RATION_UNIT) {
-        rn_builder_char(b, per_us == RATION_UNIT ? 's' : per_us == 60 * RATION_UNIT ? 'm' : 'h');
+        rn_builder_str(b, per_us == RATION_UNIT ? "s" : per_us == 60 * RATION_UNIT ? "m" : "h");
     } else {
         rn_builder_span(b, per_us);
     }

@@ -204,11 +204,12 @@ static void plan_text(const rn_jobs *jobs, ration_time now, char *out, size_t ro
         i += skip;
         CHECK(used + 1 < room);
         if (skip == 0) {
-            out[used++] = json.data[i] == '"' ? '\'' : json.data[i];
-            i++;
+            out[used++] = json.data[i++];
         }
     }
     out[used] = '\0';
+    for (char *quote = strchr(out, '"'); quote != NULL; quote = strchr(quote, '"'))
+        *quote = '\'';
     rn_output_fini(&json);
 }
 

@@ -213,9 +213,20 @@ static void spans_as_a_config_has_them(void **state)
         int64_t us;
         const char *want;
     } rows[] = {
-        {1, "1ms"},           {1000, "1ms"},          {1001, "2ms"},         {999999, "1s"},          {1500000, "1.5s"},
-        {60 * SECOND, "60s"}, {119 * SECOND, "119s"}, {120 * SECOND, "2m"},  {HOUR, "60m"},           {2 * HOUR, "2h"},
-        {24 * HOUR, "24h"},   {25 * HOUR, "25h"},     {7 * 24 * HOUR, "7d"}, {HOUR + 1, "3600.001s"},
+        {1, "1ms"},
+        {1000, "1ms"},
+        {1001, "2ms"},
+        {999999, "1s"},
+        {1500000, "1.5s"},
+        {60 * SECOND, "60s"},
+        {119 * SECOND, "119s"},
+        {120 * SECOND, "2m"},
+        {HOUR, "60m"},
+        {2 * HOUR, "2h"},
+        {24 * HOUR, "24h"},
+        {25 * HOUR, "25h"},
+        {INT64_C(7) * 24 * HOUR, "7d"},
+        {HOUR + 1, "3600.001s"},
     };
 
     (void)state;
