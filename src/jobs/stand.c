@@ -103,7 +103,7 @@ static void stand_counter(void *ctx, const ration_counter_report *report)
     const rn_open *open = NULL;
     rn_plan_key *key;
 
-    if (report->kind != RATION_KIND_QUOTA || report->enforce != RATION_ENFORCE_ON)
+    if (report->kind != RATION_KIND_QUOTA)
         return;
     if (report->provider != s->provider || report->limit != s->limit) {
         s->group = rn_plan_group_of(s->keys, ration_text_of(report->provider), report->limit);

@@ -537,6 +537,13 @@ static void a_window_in_the_middle(void **state)
     rn_builder_init(&b, text, sizeof text);
     plan_text(h.jobs, &b);
     CHECK_STR(text, "i 3600000 -; j 3600000 -; q x=1 190/23; q x=2 200/23; ");
+
+    /* By more than what is left of the day: what it knows of is the day after. */
+    spend(engine, ration_time_of(DAY + HOUR), "/a/1/d", 20);
+    plan_at(h.jobs, ration_time_of(12 * HOUR), &decider.base);
+    rn_builder_init(&b, text, sizeof text);
+    plan_text(h.jobs, &b);
+    CHECK_STR(text, "i 3600000 -; j 3600000 -; q x=1 180/36; q x=2 200/12; ");
     house_end(&h);
     ration_engine_free(engine);
 }

@@ -52,19 +52,28 @@ static const struct {
      "What would have to change:\n"
      "  größe at 2m fits when q (here) is 1999 or the interval is 130.91s\n"
      "  j at 2m fits when q (here) is 1999 or the interval is 24m\n"},
-    /* A run takes 90 s: at a rate of 1.5 a second it would take 60. The critical one stays as it is. */
+    /*
+     * A run takes 90 s: at a rate of 1.5 a second it would take 60, as it does at `t`. The critical one stays as it is.
+     * Each child of `k` has a bucket of its own at `s`.
+     */
     {"rates",
      HEAD
-     "  - { name: r, kind: rate, rate: 1/s }\n" TAIL
+     "  - { name: r, kind: rate, rate: 1/s, appliesTo: { endpoints: [/c] } }\n"
+     "  - { name: s, kind: rate, rate: 60/m, scope: { by: [\"var:x\"] } }\n"
+     "  - { name: t, kind: rate, rate: 1.5/s, appliesTo: { endpoints: [/c] } }\n" TAIL
      "- { name: i, account: me, endpoint: /c, interval: 60s, estimate: { pagesPerRun: 90 } }\n"
-     "- { name: j, account: me, endpoint: /c, interval: 60s, estimate: { pagesPerRun: 90 }, priority: critical }\n",
-     "The plan DOES NOT FIT: 1 of 2 jobs runs less often than wanted.\n\n"
+     "- { name: j, account: me, endpoint: /c, interval: 60s, estimate: { pagesPerRun: 90 }, priority: critical }\n"
+     "- { name: k, account: me, endpoint: \"/a/{x}\", interval: 60s, estimate: { pagesPerRun: 90 }, fanOut: { name: "
+     "n, estimate: 9 } }\n",
+     "The plan DOES NOT FIT: 2 of 3 jobs run less often than wanted.\n\n"
      "job  priority  wanted  planned  stretch  calls a run  because of\n"
      "i    normal       60s      90s      1.5           90  r (here)\n"
-     "j    critical     60s      60s        1           90  DOES NOT FIT: a run takes 90s\n\n"
+     "j    critical     60s      60s        1           90  DOES NOT FIT: a run takes 90s\n"
+     "k    normal       60s      90s      1.5          810  s (x={x})\n\n"
      "What would have to change:\n"
      "  i at 60s fits when r (here) is 1.5/s or the interval is 90s\n"
-     "  j at 60s fits when r (here) is 1.5/s or the interval is 90s\n"},
+     "  j at 60s fits when r (here) is 1.5/s or the interval is 90s\n"
+     "  k at 60s fits when s (x={x}) is 90/m or the interval is 90s\n"},
     /*
      * `must` wants 1440 of 720, and `may` uses 8.333334 at its utmost of 10368 s:
      * 2012 has U = 1609 and R = 160, and 1449 is enough. 720 are gone after 86400 * 720 / 1448.333333 = 42951.4 s. That
@@ -94,11 +103,12 @@ static const struct {
      "q (here)       720     24h    1440     1440  NO: until 1970-01-01T12:00:00Z\n\n"
      "What would have to change:\n"
      "  must at 60s fits when q (here) is 1999 or the interval is 2m\n"},
-    /* All must grow; 85 an hour have 68 - 6 = 62 for 62 minutes. Of more than three limits only the number is told. */
+    /* All but the last must grow; 85 an hour have 68 - 6 = 62 for 62 minutes. Of more than three limits only the number is told. */
     {"several limits",
      HEAD "  - { name: a, " DAILY "max: 1000 }\n  - { name: b, " DAILY "max: 500, scope: { by: [account] } }\n"
           "  - { name: c, kind: quota, window: { rolling: 1h }, max: 62 }\n  - { name: d, " DAILY "max: 750 }\n"
-          "  - { name: e, " DAILY "max: 625 }\n" TAIL "- { name: j, account: me, endpoint: /c, interval: 60s }\n",
+          "  - { name: e, " DAILY "max: 625 }\n  - { name: f, " DAILY "max: 1999 }\n" TAIL
+          "- { name: j, account: me, endpoint: /c, interval: 60s }\n",
      "The plan fits: 1 of 1 jobs runs less often than wanted.\n\n"
      "job  priority  wanted  planned  stretch  calls a run  because of\n"
      "j    normal       60s       4m        4            1  b (me)\n\n"
@@ -107,7 +117,8 @@ static const struct {
      "b (me)         360     24h    1440      360  yes\n"
      "c (here)        45     62m      62     15.5  yes\n"
      "d (here)       540     24h    1440      360  yes\n"
-     "e (here)       450     24h    1440      360  yes\n\n"
+     "e (here)       450     24h    1440      360  yes\n"
+     "f (here)      1440     24h    1440      360  yes\n\n"
      "What would have to change:\n"
      "  j at 60s fits when a (here) is 1999 and b (me) is 1999 and c (here) is 85 and 2 more are larger or the "
      "interval "
@@ -207,6 +218,29 @@ static void faults_stand_at_the_heaviest_job(void **state)
     ration_config_free(config);
 }
 
+static void of_equal_jobs_the_first(void **state)
+{
+    ration_config *config = config_of(HEAD "  - { name: q, " DAILY "max: 10 }\n" TAIL
+                                           "- { name: i, account: me, endpoint: /c, interval: 1s }\n"
+                                           "- { name: j, account: me, endpoint: /c, interval: 1s }\n",
+                                      &plain);
+    ration_fault fault = {"", ""};
+    rn_jobs *jobs = NULL;
+    char text[2048] = "";
+    rn_builder b;
+
+    (void)state;
+    rn_builder_init(&b, text, sizeof text);
+    CHECK_EQ(rn_jobs_new(config, &jobs), RATION_OK);
+    CHECK_EQ(rn_jobs_plan(jobs, ration_time_of(0), NULL, NULL, NULL, &fault), RATION_OK);
+    CHECK_EQ(rn_jobs_faults(jobs, &b, fault_write), RATION_OK);
+    CHECK_STR(text,
+              "0: the plan does not fit: q (here) has 8 for jobs in 24h and they use 14400, stretched to the utmost "
+              "(i at 1s fits when q (here) is 239999)\n");
+    rn_jobs_free(jobs);
+    ration_config_free(config);
+}
+
 static void spans_as_a_config_has_them(void **state)
 {
     static const struct {
@@ -245,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_say_what_would_have_to_change),
         cmocka_unit_test(faults_stand_at_the_heaviest_job),
+        cmocka_unit_test(of_equal_jobs_the_first),
         cmocka_unit_test(spans_as_a_config_has_them),
     };
 
