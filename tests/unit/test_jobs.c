@@ -280,6 +280,7 @@ static void the_last_twenty_runs_count(void **state)
     }
     CHECK_EQ(rn_jobs_runs(h.jobs, 2, &runs), 20);
     CHECK_EQ(runs[0].requests, 6);
+    CHECK_EQ(runs[18].requests, 24);
     CHECK_EQ(runs[19].requests, 25);
     CHECK_EQ(calls_of(&h, 2), 15500000); /* the median of 6 to 25 */
     house_end(&h);

@@ -213,6 +213,18 @@ static void plan_text(const rn_jobs *jobs, ration_time now, char *out, size_t ro
     rn_output_fini(&json);
 }
 
+static void table_text(const rn_jobs *jobs, char *out, size_t room)
+{
+    rn_output table;
+
+    rn_output_init(&table, rn_mem_default(), room);
+    rn_jobs_table(jobs, &table);
+    CHECK(table.err == RATION_OK && table.size < room);
+    memcpy(out, table.data, table.size);
+    out[table.size] = '\0';
+    rn_output_fini(&table);
+}
+
 static void plans_of_a_config(void **state)
 {
     (void)state;
@@ -284,7 +296,8 @@ static void call(house *h, ration_time at, const char *path, const char *name, c
 /*
  * Noon. 600 of 2400 are ours, and the provider says that 1500 remain: others have spent 300 in 12 hours and will spend
  * 300 more. So min(2400 - 600, 1500) - 240 - 300 = 960 are to be had in 12 hours, in which the job wants
- * 43200 / 30 = 1440: k = 1.5, 45 s. In a whole day that would be 1920.
+ * 43200 / 30 = 1440: k = 1.5, 45 s. In a whole day that would be 1920. For 30 s the 1500 would have to be as many more
+ * as the maximum is, less a tenth of it: 1500 + (2933 - 2400) - 293 = 1440 + 300.
  */
 static void what_was_spent_and_others_will_spend(void **state)
 {
@@ -304,6 +317,8 @@ static void what_was_spent_and_others_will_spend(void **state)
     call(&h, noon, "/x", "X-Left", "1500");
     CHECK_EQ(rn_jobs_plan(h.jobs, noon, &h.decider.base, NULL, NULL, &fault), RATION_OK);
     rn_jobs_begins(h.jobs, 0, ration_time_of(noon.us - 45 * SECOND));
+    table_text(h.jobs, got, sizeof got);
+    CHECK(strstr(got, "\n  j at 30s fits when daily (a) is 2933 or the interval is 45s\n") != NULL);
     plan_text(h.jobs, noon, got, sizeof got);
     CHECK_STR(got, "{'madeAt':43200000,'feasible':true,'jobs':["
                    "{'name':'j','account':'a','priority':'normal','desiredMs':30000,'effectiveMs':45000,'stretch':1.5,"
