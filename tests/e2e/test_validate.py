@@ -157,6 +157,11 @@ def breaker(**keys):
     return provider(breaker={"strategy": "count", **keys})
 
 
+def job(**keys):
+    jobs = [{"name": "j", "account": "a", "endpoint": "GET /x/{y}", "interval": "60s", **keys}]
+    return {**provider(), "accounts": [{"name": "a", "provider": "p"}], "jobs": jobs}
+
+
 CHECK = {"path": "/health"}
 GOOD = [
     provider(),
@@ -177,6 +182,11 @@ GOOD = [
     adaptive(aimd={"decreaseFactor": 0.7, "window": "1s"}, recovery="fast", pauseOnRetryAfter=True),
     provider(limits=[*share(ceiling={"follows": "a"})["providers"][0]["limits"],
                      *adaptive(counts="cost")["providers"][0]["limits"]]),
+    job(),
+    job(endpoint="/x", priority="critical", tenant="t", cost=0, estimate={"pagesPerRun": 2.5}),
+    job(fanOut={"name": "n", "estimate": 3}, vars={"y": 549236}),
+    job(vars={"y": "seven"}) | {"settings": {"budget": {"retryOverhead": "5%", "maxStretch": 12}}},
+    job() | {"settings": {"budget": {"replanInterval": "5m"}}},
     breaker(),
     breaker(threshold="2/3", size=30, minimumCalls=20, backoff={"delay": "1s"}, scope={"by": ["account", "tenant"]}),
     breaker(strategy="consecutive", threshold=3, backoff={"initial": "1s", "multiplier": 1.5, "max": "1m"}),
@@ -213,6 +223,14 @@ BAD = [
     {**provider(), "tenants": {"a": 0}},
     {**provider(), "settings": {"drain": "soon"}},
     {**provider(), "jobs": [{"name": "j"}]},
+    job(endpoint="GET"),
+    job(fanOut={"estimate": 3}),
+    job(fanOut="n"),
+    job(fanOut={"name": "n", "estimate": 0}),
+    job(estimate={"pagesPerRun": 0.5}),
+    job(vars={"y": "a/b"}),
+    job(every="60s"),
+    {**job(), "settings": {"budget": {"maxStretch": 1001}}},
     {**provider(), "clients": {}},
     share(counts=None),
     share(tenants={}),

@@ -103,7 +103,10 @@ static const struct {
      "q (here)       720     24h    1440     1440  NO: until 1970-01-01T12:00:00Z\n\n"
      "What would have to change:\n"
      "  must at 60s fits when q (here) is 1999 or the interval is 2m\n"},
-    /* All but the last must grow; 85 an hour have 68 - 6 = 62 for 62 minutes. Of more than three limits only the number is told. */
+    /*
+     * All but the last must grow; 85 an hour have 68 - 6 = 62 for 62 minutes. Of more than three limits only the number
+     * is told.
+     */
     {"several limits",
      HEAD "  - { name: a, " DAILY "max: 1000 }\n  - { name: b, " DAILY "max: 500, scope: { by: [account] } }\n"
           "  - { name: c, kind: quota, window: { rolling: 1h }, max: 62 }\n  - { name: d, " DAILY "max: 750 }\n"
