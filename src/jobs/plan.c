@@ -130,6 +130,32 @@ static void plan_take(rn_jobs *jobs, ration_plan *plan, void *ctx,
     }
 }
 
+/*
+ * An engine that took over from another has its counters when somebody asks for them, and reports no others. Before the
+ * first plan the jobs ask, of the keys that do not differ by child; nothing is taken.
+ */
+static int keys_wake(const rn_jobs *jobs, ration_time now, rn_decider *decider)
+{
+    int err = RATION_OK;
+
+    for (size_t i = 0; i < jobs->count && err == RATION_OK; i++) {
+        const rn_job *job = jobs->jobs[i].job;
+        ration_request request = RATION_REQUEST_INIT;
+        ration_decision decision;
+
+        request.account = ration_text_of(rn_config_account(jobs->config, job->account)->name);
+        request.method = ration_text_of(job->method);
+        request.endpoint = ration_text_of(job->path);
+        request.vars = job->vars;
+        request.var_count = job->var_count;
+        request.tenant = ration_text_of(job->tenant);
+        request.priority = job->priority;
+        request.cost = job->cost;
+        err = decider->ops->check(decider, now, &request, RATION_CHECK_ACQUIRE, &decision);
+    }
+    return err;
+}
+
 int rn_jobs_plan(rn_jobs *jobs, ration_time now, rn_decider *decider, void *ctx,
                  void (*changed)(void *ctx, const rn_job_change *change), ration_fault *fault)
 {
@@ -140,8 +166,10 @@ int rn_jobs_plan(rn_jobs *jobs, ration_time now, rn_decider *decider, void *ctx,
     if (jobs->too_many)
         return fault_too_many(fault);
 
-    int err = rn_plan_keys_stand(&jobs->keys, now, decider);
+    int err = decider != NULL && jobs->plan == NULL ? keys_wake(jobs, now, decider) : RATION_OK;
 
+    if (err == RATION_OK)
+        err = rn_plan_keys_stand(&jobs->keys, now, decider);
     rn_arena_init(&work, jobs->mem);
     if (err == RATION_OK)
         err = options_fill(jobs, &work, now, &options);

@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include <ration/state.h>
+
 #include "jobs/jobs.h"
 
 #define SECOND INT64_C(1000000)
@@ -549,6 +551,39 @@ static void a_window_in_the_middle(void **state)
     ration_engine_free(engine);
 }
 
+/* What an engine has been given to keep counts in the first plan, before anybody has called. */
+static void what_was_kept_counts_at_once(void **state)
+{
+    const ration_record record = {
+        .type = RATION_RECORD_QUOTA,
+        .provider = ration_text_of("p"),
+        .limit = ration_text_of("q"),
+        .key = ration_text_of("me"),
+        .at = {11 * HOUR},
+        .u.quota = {.window_end = {24 * HOUR}, .used = 150 * RATION_UNIT, .max = RATION_UNSET, .mark = RATION_UNSET},
+    };
+    const ration_state kept = {.records = &record, .count = 1};
+    rn_engine_decider decider;
+    ration_totals totals;
+    char text[1024];
+    rn_builder b;
+    house h = house_of(PROVIDER "  - { name: q, " DAILY "max: 200, scope: { by: [account] } }\n"
+                                "accounts: [{ name: me, provider: p }]\njobs:\n"
+                                "- { name: i, account: me, endpoint: \"/a/{x}/d\", interval: 1h }\n");
+    ration_engine *engine = engine_of(&h, &decider);
+
+    (void)state;
+    CHECK_EQ(ration_engine_load(engine, ration_time_of(12 * HOUR), &kept, NULL), RATION_OK);
+    plan_at(h.jobs, ration_time_of(12 * HOUR), &decider.base);
+    rn_builder_init(&b, text, sizeof text);
+    plan_text(h.jobs, &b);
+    CHECK_STR(text, "i 3600000 -; q me 50/12; ");
+    ration_engine_totals(engine, &totals);
+    CHECK_EQ(totals.submitted, 0);
+    house_end(&h);
+    ration_engine_free(engine);
+}
+
 static void memory_that_runs_out(void **state)
 {
     failalloc fail = {.failed = true};
@@ -595,6 +630,7 @@ int main(void)
         cmocka_unit_test(jobs_of_another_config_take_over),
         cmocka_unit_test(counters_stand_for_their_keys),
         cmocka_unit_test(a_window_in_the_middle),
+        cmocka_unit_test(what_was_kept_counts_at_once),
         cmocka_unit_test(memory_that_runs_out),
     };
 
