@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "simulate/random.h"
+#include "core/quota_budget.h"
 #include "simulate/summary.h"
 
 /* A Monday, in the past of every reader. */
@@ -201,40 +201,45 @@ static int config_check(rn_day *day)
     return rn_day_fail(day, RATION_ERR_CONFIG, "no provider has a quota: there is nothing to plan a day by");
 }
 
-/* A day begins with the window of the first daily quota that a job has, so that it is a whole one. */
+static int zone_find(const rn_day *day, const char *name, rn_zone **out)
+{
+    for (size_t i = 0; name != NULL && i < day->rules->zone_count; i++) {
+        const ration_zone_data *zone = &day->rules->zones[i];
+
+        if (strcmp(zone->name, name) == 0)
+            return rn_zone_new(rn_mem_default(), zone->data, zone->size, out);
+    }
+    return 0;
+}
+
+static const ration_limit_rule *daily_of(const ration_provider_rule *provider)
+{
+    for (size_t i = 0; i < provider->limit_count; i++) {
+        if (provider->limits[i].kind == RATION_KIND_QUOTA && provider->limits[i].window.period == RATION_PERIOD_DAY)
+            return &provider->limits[i];
+    }
+    return NULL;
+}
+
+/* A day begins with a window of the first daily quota of a provider that a job calls, so that it is a whole one. */
 static int start_find(rn_day *day)
 {
-    rn_jobs *jobs = NULL;
-    ration_fault fault = {.path = ""};
-    int err = rn_jobs_new(day->config, &jobs);
+    const ration_limit_rule *daily = NULL;
+    const rn_job *job;
+    ration_time start;
+    rn_zone *zone = NULL;
 
     day->start = ration_time_of(START_US);
-    if (err == 0)
-        err = rn_jobs_plan(jobs, day->start, NULL, NULL, NULL, &fault);
-    if (err != 0) {
-        rn_jobs_free(jobs);
-        return err == RATION_ERR_CONFIG ? rn_day_fail(day, err, "%s: %s", fault.path, fault.text) : err;
-    }
+    for (size_t i = 0; daily == NULL && (job = rn_config_job(day->config, i)) != NULL; i++)
+        daily = daily_of(&day->rules->providers[rn_config_account(day->config, job->account)->provider]);
+    if (daily == NULL)
+        return 0;
 
-    const ration_plan *plan = rn_jobs_planned(jobs);
-    for (size_t i = 0; i < plan->scope_count; i++) {
-        const rn_scope_name *name = rn_jobs_scope(jobs, i);
-
-        for (size_t p = 0; p < day->rules->provider_count; p++) {
-            const ration_provider_rule *provider = &day->rules->providers[p];
-
-            for (size_t k = 0; k < provider->limit_count; k++) {
-                if (strcmp(provider->name, name->provider) != 0 || strcmp(provider->limits[k].name, name->limit) != 0 ||
-                    provider->limits[k].window.period != RATION_PERIOD_DAY)
-                    continue;
-                day->start = rn_time_add(day->start, plan->scopes[i].horizon_us % (INT64_C(86400) * 1000000));
-                rn_jobs_free(jobs);
-                return 0;
-            }
-        }
-    }
-    rn_jobs_free(jobs);
-    return 0;
+    const int err = zone_find(day, daily->window.zone, &zone);
+    if (err == 0 && rn_quota_window_at(daily, zone, day->start, &start, &day->end) && start.us != day->start.us)
+        day->start = day->end;
+    rn_zone_free(zone);
+    return err;
 }
 
 static int on_sample(rn_day *day, rn_day_event *event)

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "core/quota_budget.h"
 
 #define QUOTAS_MAX 16
 
@@ -40,11 +41,6 @@ static ration_ratio share_of(const rn_day *day, const ration_limit_rule *rule, c
             least = rn_ratio_min(least, account->share);
     }
     return least;
-}
-
-static int64_t floored(const ration_limit_rule *rule, int64_t micro)
-{
-    return rule->counts == RATION_COUNTS_COST ? micro : rn_whole_units(micro);
 }
 
 /* The original rule, with what the provider's view of it has changed undone. */
@@ -81,8 +77,6 @@ static void window_begin(rn_day_audit *audit, const rn_quota_state *state)
 static int audit_new(rn_day *day, rn_day_provider *provider, const rn_arrival *arrival, const rn_quota_state *state)
 {
     rn_day_audit *audit = rn_arena_zalloc(&day->arena, 1, sizeof *audit);
-    const ration_ratio reserve = day->rules->retry_reserve;
-    const ration_ratio kept = reserve.den != 0 ? reserve : (ration_ratio){1, 10};
 
     if (audit == NULL)
         return RATION_ERR_NOMEM;
@@ -104,8 +98,10 @@ static int audit_new(rn_day *day, rn_day_provider *provider, const rn_arrival *a
     result->strict = rule->durability == RATION_DURABILITY_STRICT;
     result->rolling = !rn_time_known(state->end);
     result->max = state->max;
-    result->usable = floored(rule, rn_ratio_of(state->max, share_of(day, rule, arrival)));
-    result->reserve = floored(rule, rn_ratio_of(result->usable, kept));
+    const rn_quota_budget budget = rn_quota_budget_of(rule, state->max, false, share_of(day, rule, arrival),
+                                                      rn_quota_reserve(day->rules->retry_reserve));
+    result->usable = budget.usable;
+    result->reserve = budget.reserve;
     result->least = INT64_MAX;
     window_begin(audit, state);
     return 0;

@@ -21,7 +21,7 @@
 #define QUOTA_HEIGHT 200
 #define ROW_HEIGHT 64
 #define MARGIN 8
-#define AXIS 20
+#define AXIS 24
 #define HOUR_US (INT64_C(3600) * 1000000)
 #define TICKS_MAX 9
 #define ROWS_MAX 40 /* charts of jobs, and of quotas */
@@ -34,7 +34,8 @@
     "--ours:#6ea8f0;--other:#e0b45c;--bad:#f0796d;--mark:#b39ae0}}"                                                    \
     "body{margin:2rem auto;max-width:64rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);"        \
     "background:var(--ground)}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}p.verdict{font-weight:600}"   \
-    "p.bad{color:var(--bad)}.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}" \
+    "p.bad{color:var(--bad)}.scroll{overflow-x:auto;margin:.8rem "                                                     \
+    "0}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"                                              \
     "th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"               \
     "th{color:var(--soft);font-weight:500}th:first-child,td:first-child{text-align:left}"                              \
     "svg{display:block;width:100%;height:auto;margin:.3rem 0}h3{font-size:.95rem;font-weight:500;margin:1rem 0 0}"     \
@@ -44,7 +45,7 @@
     ".fault{fill:var(--mark);opacity:.55}.key{display:inline-block;margin-right:1.2rem;color:var(--soft)}"             \
     ".key svg{display:inline-block;width:12px;height:12px;margin:0 .35rem 0 0}"
 
-#define STYLE_HASH "sha256-33v+5MZOpUT1N47HpEE08rwGASj4Z6CEbKCErJKSlfY="
+#define STYLE_HASH "sha256-ClAepJotLUK+MYPqBDg1VvL57au0PymBbyfwP3MDQuc="
 
 static void put(rn_output *out, const char *text)
 {
@@ -254,7 +255,7 @@ static int64_t tick_us(int64_t span_us)
 }
 
 /* Hours along the bottom, and in the plot a line for each. */
-static void axis(const rn_day_result *r, rn_output *out, int64_t height, bool labels)
+static void axis(const rn_day_result *r, rn_output *out, int64_t height)
 {
     const int64_t step_us = tick_us(r->span_us);
 
@@ -264,11 +265,12 @@ static void axis(const rn_day_result *r, rn_output *out, int64_t height, bool la
 
         rn_day_printf(out, "<line class=\"grid\" x1=\"%" PRId64 "\" x2=\"%" PRId64 "\" y1=\"%d\" y2=\"%" PRId64 "\"/>",
                       x, x, MARGIN, MARGIN + height);
-        if (labels) {
-            rn_day_printf(out, "<text x=\"%" PRId64 "\" y=\"%" PRId64 "\" text-anchor=\"%s\">%s</text>", x,
-                          MARGIN + height + 16, at_us == 0 ? "start" : "middle",
-                          at_us == 0 ? "0" : rn_day_short(at_us, &label));
-        }
+        rn_day_printf(out, "<text x=\"%" PRId64 "\" y=\"%" PRId64 "\" text-anchor=\"%s\">%s</text>", x,
+                      MARGIN + height + 18,
+                      at_us == 0            ? "start"
+                      : at_us == r->span_us ? "end"
+                                            : "middle",
+                      at_us == 0 ? "0" : rn_day_short(at_us, &label));
     }
     rn_day_printf(out, "<line class=\"base\" x1=\"%d\" x2=\"%d\" y1=\"%" PRId64 "\" y2=\"%" PRId64 "\"/>\n", LEFT,
                   LEFT + PLOT, MARGIN + height, MARGIN + height);
@@ -285,7 +287,7 @@ static void faults_strip(const rn_day_result *r, rn_output *out, int64_t height)
         rn_day_printf(out,
                       "<rect class=\"fault\" x=\"%" PRId64 "\" y=\"%" PRId64 "\" width=\"%" PRId64
                       "\" height=\"5\"><title>%s at %s</title></rect>",
-                      x, MARGIN + height - 5, rn_max(x_of(r, e->to_us) - x, 2), rn_day_fault_name(e->kind),
+                      x, MARGIN + height + 1, rn_max(x_of(r, e->to_us) - x, 2), rn_day_fault_name(e->kind),
                       rn_day_short(e->from_us, &from));
     }
 }
@@ -344,7 +346,7 @@ static void budgets_charts(const rn_day_result *r, rn_output *out)
         put_escaped(out, name.text);
         put(out, q->rolling ? " (rolling: spent by anybody)</h3>\n" : "</h3>\n");
         chart_open(out, MARGIN + QUOTA_HEIGHT + AXIS, "Budget against time:", name.text);
-        axis(r, out, QUOTA_HEIGHT, true);
+        axis(r, out, QUOTA_HEIGHT);
         bars(r, out, q, "ours", false, q->max);
         bars(r, out, q, "other", true, q->max);
         level(out, "max", q->max, q->max, QUOTA_HEIGHT);
@@ -366,7 +368,7 @@ static void stretch_chart(const rn_day_result *r, rn_output *out, const rn_day_j
     rn_day_printf(out, " (%s): desired %s, at the end %s</h3>\n", ration_priority_name(j->job->priority),
                   rn_day_short(j->job->interval_us, &desired), rn_day_short(rn_day_effective(j), &effective));
     chart_open(out, MARGIN + ROW_HEIGHT + AXIS, "Stretch over time:", j->job->name);
-    axis(r, out, ROW_HEIGHT, true);
+    axis(r, out, ROW_HEIGHT);
     rn_day_printf(out,
                   "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text><text x=\"%d\" y=\"%" PRId64
                   "\" text-anchor=\"end\">1</text><path class=\"step\" d=\"",
@@ -425,7 +427,7 @@ static void calls_charts(const rn_day_result *r, rn_output *out)
             top = rn_max(top, (int64_t)c->slot_sent[i] + c->slot_refused[i]);
         rn_day_printf(out, "<h3>%s</h3>\n", name);
         chart_open(out, MARGIN + ROW_HEIGHT + AXIS, "Sent and refused:", name);
-        axis(r, out, ROW_HEIGHT, true);
+        axis(r, out, ROW_HEIGHT);
         rn_day_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%" PRId64 "</text>\n", LEFT - 6, MARGIN + 8,
                       top);
         slot_bars(out, "ours", NULL, c->slot_sent, top);

@@ -67,6 +67,12 @@ PROMISES = {
         "replay calls.jsonl | grep": "2",
         "--config more": "none is refused now",
     },
+    "simulated-day": {
+        "--seed 1": r"(?s)from 2026-01-05T08:00:00Z.*critical +1440 +1440 .*No provider refused a call",
+        "spentShare": r"0\.9[5-9]",
+        "--fault all": r"(?s)faults: latency, errors, clock, restart, kill, external.*No provider refused a call",
+        "--verify": "lines come out as recorded",
+    },
 }
 PORTS = {"simulate": ("7700", "/__ration/counts"), "serve": ("7601", "/readyz")}
 
@@ -87,7 +93,7 @@ def test_every_command(name, tmp_path):
     try:
         (tmp_path / file).write_text(shell.here(config))
         for command in commands:
-            verb = next((verb for verb in PORTS if f"ration {verb}" in command), None)
+            verb = next((verb for verb in PORTS if f"ration {verb}" in command and command.endswith("&")), None)
             if verb == "simulate" and "--listen" not in command:
                 command = command.replace(" &", " --listen 127.0.0.1:7700 &")
             output, code = shell.run(command)

@@ -107,11 +107,11 @@ static void row(const char *config, uint64_t seed, unsigned faults)
 
 static const rn_day_job *job_of(const rn_day_result *r, ration_priority priority)
 {
-    for (size_t i = 0; i < r->job_count; i++) {
-        if (r->jobs[i].job->priority == priority)
-            return &r->jobs[i];
-    }
-    return NULL;
+    const rn_day_job *found = r->jobs;
+
+    for (size_t i = 0; i < r->job_count; i++)
+        found = r->jobs[i].job->priority == priority ? &r->jobs[i] : found;
+    return found;
 }
 
 static int64_t stretch_at(const rn_day_job *job, int64_t at_us)
@@ -141,6 +141,15 @@ static void check_ladder(const rn_day_result *r, int64_t utmost)
             }
         }
     }
+}
+
+/* A restart is no new day: who is stretched to the utmost stays so, until the window's end is near. */
+static void check_lowest(const rn_day_result *r, int64_t utmost)
+{
+    const rn_day_job *lowest = job_of(r, RATION_PRIORITY_LOW);
+
+    for (size_t i = 0; i < lowest->interval_count && lowest->intervals[i].at_us < DAY_US / 10 * 9; i++)
+        CHECK_EQ(lowest->intervals[i].effective_us, utmost * lowest->job->interval_us);
 }
 
 static void check_critical(const rn_day_result *r)
@@ -198,6 +207,8 @@ static void test_every_fault(void **state)
         play(config, seed, RN_DAY_ALL, &r);
         check_kept(&r);
         check_critical(&r);
+        check_ladder(&r, 12);
+        check_lowest(&r, 12);
         CHECK(r.kills >= 3);
         CHECK(r.restarts >= 1);
         CHECK(r.quotas[0].external >= 700 * RATION_UNIT);
