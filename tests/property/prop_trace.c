@@ -40,7 +40,9 @@ static const char config_text[] =
     "\"reclaimHorizon\":\"40001us\",\"idleAfter\":\"45ms\",\"scope\":{\"by\":[\"account\"]}},"
     "{\"name\":\"flow\",\"kind\":\"adaptive\",\"initialLimit\":2,\"maxLimit\":5,"
     "\"aimd\":{\"window\":\"50ms\",\"cooldown\":\"30ms\"},"
-    "\"classes\":{\"x\":{\"reservedShare\":\"30%\"},\"y\":{}},\"scope\":{\"by\":[\"account\"]}}],"
+    "\"classes\":{\"x\":{\"reservedShare\":\"30%\"},\"y\":{}},\"scope\":{\"by\":[\"account\"]}},"
+    "{\"name\":\"kept\",\"kind\":\"quota\",\"counts\":\"cost\",\"max\":300,\"window\":{\"period\":\"minute\"},"
+    "\"durability\":\"strict\",\"scope\":{\"by\":[\"account\"]}}],"
     "\"errors\":{\"rateLimited\":{\"defaultPenalty\":\"5ms\"}},"
     "\"breaker\":{\"strategy\":\"consecutive\",\"threshold\":2,\"recovery\":\"probe\",\"probe\":{\"n\":2},"
     "\"backoff\":{\"initial\":\"20ms\",\"multiplier\":2,\"max\":\"60ms\"}}}],"
@@ -149,6 +151,12 @@ static void act_look(world *w)
         continue;
 }
 
+static void forget(void *ctx, const ration_record *record)
+{
+    (void)ctx;
+    (void)record;
+}
+
 static void act(world *w, uint64_t what)
 {
     const ration_lease lease = w->handles[choose(w->c, HANDLES - 1)];
@@ -179,6 +187,12 @@ static void act(world *w, uint64_t what)
         break;
     case 10:
         (void)ration_engine_health(w->engine, w->now, draw_text(w, accounts, ACCOUNTS), choose(w->c, 1) == 0);
+        break;
+    case 11:
+        HOLDS(w->c, ration_engine_save(w->engine, w->now, choose(w->c, 1) == 0, NULL, forget) == RATION_OK);
+        break;
+    case 12:
+        HOLDS(w->c, ration_engine_kept(w->engine, w->now) == RATION_OK);
         break;
     default:
         act_look(w);
@@ -285,7 +299,7 @@ static void recording_replays(choices *c, void *context)
     HOLDS(c, ration_engine_new(&options, w.now, &w.engine, NULL) == RATION_OK);
     w.now.us += (int64_t)choose(c, 2) * 50000; /* long enough for a tenant to lend */
     while (choose(c, 80) != 0)
-        act(&w, choose(c, 11));
+        act(&w, choose(c, 13));
     ration_engine_free(w.engine);
     rn_recorder_free(recorder);
     replay_recording(&w);
