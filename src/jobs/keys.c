@@ -39,7 +39,8 @@ static int groups_make(rn_plan_keys *keys)
         if (keys->groups[i] == NULL)
             return RATION_ERR_NOMEM;
         for (size_t k = 0; k < provider->limit_count; k++) {
-            keys->groups[i][k] = (rn_plan_group){.limit = provider->limits[k], .number = number++};
+            keys->groups[i][k] = (rn_plan_group){.limit = provider->limits[k], .number = number};
+            number++;
             SLIST_INIT(&keys->groups[i][k].opens);
         }
     }
