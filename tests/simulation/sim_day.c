@@ -2,9 +2,9 @@
 /*
  * Simulated days, many seeds: what must hold of every one of them. `sim_day [SEEDS [FIRST]]`.
  *
- * Two configs. The first is plain: one daily quota that gives a third of what four jobs want. The second has what is
+ * Three configs. The first is plain: one daily quota that gives a third of what four jobs want. The second has what is
  * easy to get wrong: shares, an hourly and a rolling quota, one in cost, a bucket that is slow to refill, a circuit
- * breaker, two accounts.
+ * breaker, two accounts. In the third nothing is left over that could hide a call that was forgotten.
  */
 #include "support/config.h"
 
@@ -18,6 +18,7 @@ static uint64_t first = 1;
 static uint64_t seeds = 20;
 
 static const char plain[] =
+    "settings: { ledger: { path: day.db } }\n"
     "providers:\n"
     "  - name: fleet\n"
     "    baseUrl: https://api.example.com\n"
@@ -27,7 +28,7 @@ static const char plain[] =
     "      - { name: slots, kind: concurrency, max: 10, scope: { by: [account] } }\n"
     "      - { name: daily, kind: quota, max: 8000, window: { period: day, resetAt: '00:00' }, scope: { by: [account] "
     "},\n"
-    "          sync: { limitHeader: X-Limit, remainingHeader: X-Remaining } }\n"
+    "          sync: { limitHeader: X-Limit, remainingHeader: X-Remaining }, durability: strict }\n"
     "accounts: [ { name: a, provider: fleet } ]\n"
     "jobs:\n"
     "  - { name: heartbeat, account: a, endpoint: 'GET /organizations/{organizationId}/heartbeat', interval: 60s,\n"
@@ -40,7 +41,7 @@ static const char plain[] =
     "      priority: low, fanOut: { name: orgs, estimate: 3 }, estimate: { pagesPerRun: 6 } }\n";
 
 static const char hard[] =
-    "settings: { budget: { retryReserve: 10% } }\n"
+    "settings: { ledger: { path: day.db }, budget: { retryReserve: 10% } }\n"
     "providers:\n"
     "  - name: shop\n"
     "    baseUrl: https://shop.example.com\n"
@@ -49,10 +50,11 @@ static const char hard[] =
     "      - { name: slow, kind: rate, rate: 150/15m, burst: 20, scope: { by: [account] } }\n"
     "      - { name: slots, kind: concurrency, max: 4, scope: { by: [account] } }\n"
     "      - { name: hourly, kind: quota, max: 400, window: { period: hour }, scope: { by: [account] },\n"
-    "          sync: { limitHeader: X-Limit, remainingHeader: X-Left, resetHeader: X-Reset } }\n"
+    "          sync: { limitHeader: X-Limit, remainingHeader: X-Left, resetHeader: X-Reset },\n"
+    "          durability: strict }\n"
     "      - { name: daily, kind: quota, max: 6000, counts: cost, scope: { by: [account] },\n"
     "          window: { period: day, resetAt: '00:00', timezone: America/Los_Angeles },\n"
-    "          sync: { remainingHeader: X-Day-Left } }\n"
+    "          sync: { remainingHeader: X-Day-Left }, durability: strict }\n"
     "    breaker: { strategy: consecutive, threshold: 5, recovery: probe, backoff: { initial: 1s, multiplier: 2,\n"
     "        max: 30s } }\n"
     "  - name: mail\n"
@@ -61,7 +63,7 @@ static const char hard[] =
     "    limits:\n"
     "      - { name: rate, kind: rate, rate: 5/s, scope: { by: [account] } }\n"
     "      - { name: rolling, kind: quota, max: 600, window: { rolling: 1h }, scope: { by: [account] },\n"
-    "          sync: { standard: true } }\n"
+    "          sync: { standard: true }, durability: strict }\n"
     "accounts:\n"
     "  - { name: eu, provider: shop, budget: { share: 80% } }\n"
     "  - { name: us, provider: shop }\n"
@@ -79,6 +81,18 @@ static const char hard[] =
     "  - { name: letters, account: news, endpoint: 'GET /lists/{list}', interval: 60s, priority: normal,\n"
     "      fanOut: { name: lists, estimate: 8 }, estimate: { pagesPerRun: 3 } }\n"
     "  - { name: bounces, account: news, endpoint: 'GET /lists/{list}', interval: 30s, priority: low }\n";
+
+/* One job that wants twice what there is, nothing kept in reserve, and a provider that tells nothing: whatever a death
+ * makes the gateway forget is spent twice. */
+#define SHARP(durability)                                                                                              \
+    "settings: { ledger: { path: day.db }, budget: { retryReserve: 0% } }\n"                                           \
+    "providers:\n"                                                                                                     \
+    "  - name: fleet\n"                                                                                                \
+    "    baseUrl: https://api.example.com\n"                                                                           \
+    "    limits:\n"                                                                                                    \
+    "      - { name: daily, kind: quota, max: 20000, window: { period: day }, durability: " durability " }\n"          \
+    "accounts: [ { name: a, provider: fleet } ]\n"                                                                     \
+    "jobs: [ { name: j, account: a, endpoint: 'GET /x', interval: 2s, priority: critical } ]\n"
 
 static void play(const ration_config *config, uint64_t seed, unsigned faults, rn_day_result *out)
 {
@@ -274,6 +288,50 @@ static void test_hard_quotas_and_a_clock_that_jumps(void **state)
     ration_config_free(config);
 }
 
+static void test_a_strict_quota_forgets_nothing(void **state)
+{
+    const unsigned faults = RN_DAY_LATENCY | RN_DAY_ERRORS | RN_DAY_RESTART | RN_DAY_KILL;
+    const int64_t block = 200 * RATION_UNIT;
+    ration_config *config = config_of(SHARP("strict"), NULL);
+
+    (void)state;
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        rn_day_result r;
+
+        row("strict", seed, faults);
+        play(config, seed, faults, &r);
+        check_kept(&r);
+        CHECK(r.kills >= 3);
+        CHECK(r.quotas[0].spent <= r.quotas[0].usable);
+        CHECK(r.quotas[0].spent >= r.quotas[0].usable - (int64_t)r.kills * block);
+        CHECK(r.classes[RATION_PRIORITY_CRITICAL].refusals[RATION_REASON_QUOTA_EXHAUSTED] > 0);
+        rn_day_result_fini(&r);
+    }
+    ration_config_free(config);
+}
+
+/* The same day without: so the one above can fail. */
+static void test_a_relaxed_quota_forgets(void **state)
+{
+    ration_config *config = config_of(SHARP("relaxed"), NULL);
+    uint64_t refused = 0;
+
+    (void)state;
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        rn_day_result r;
+
+        row("relaxed", seed, RN_DAY_KILL);
+        play(config, seed, RN_DAY_KILL, &r);
+        CHECK(r.quotas[0].refused == r.limited[RN_DAY_BY_QUOTA]);
+        CHECK((r.quotas[0].overspent > 0) == (r.limited[RN_DAY_BY_QUOTA] > 0));
+        CHECK(rn_day_passed(&r) == (r.limited[RN_DAY_BY_QUOTA] == 0));
+        refused += r.limited[RN_DAY_BY_QUOTA];
+        rn_day_result_fini(&r);
+    }
+    CHECK(refused > 0);
+    ration_config_free(config);
+}
+
 static void test_a_seed_is_a_day(void **state)
 {
     ration_config *config = config_of(hard, NULL);
@@ -300,6 +358,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_hard_quotas),
         cmocka_unit_test(test_hard_quotas_and_every_other_fault),
         cmocka_unit_test(test_hard_quotas_and_a_clock_that_jumps),
+        cmocka_unit_test(test_a_strict_quota_forgets_nothing),
+        cmocka_unit_test(test_a_relaxed_quota_forgets),
         cmocka_unit_test(test_a_seed_is_a_day),
     };
 
