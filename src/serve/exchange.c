@@ -108,7 +108,8 @@ static void span_tell(const rn_exchange *x, ration_outcome outcome)
     const rn_span *span = x->span;
     const ration_time now = rn_loop_now(x->gateway->loop);
     char name[NAME_BYTES];
-    rn_output *out = span != NULL ? rn_bulletin_begin(x->gateway->bulletin, "call", now) : NULL;
+    const bool wanted = span != NULL && x->to != NULL;
+    rn_output *out = wanted ? rn_bulletin_begin(x->gateway->bulletin, "call", now) : NULL;
 
     if (out == NULL)
         return;

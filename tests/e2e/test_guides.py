@@ -41,6 +41,8 @@ PROMISES = {
         "jobs/device-status": r'"effectiveMs":\d+.*"nextRunAt":\d+',
         "v1/runs": "",
         "sleep 2": r'(?s)"device-status".*"fanOut": 1',
+        "grep -E '^ration_plan'": "ration_plan_feasible 1",
+        "/v1/status": "'feasible': True",
     },
     "adaptive": {
         "xargs": r"1\d\d 200\n +\d+ 429\n",
