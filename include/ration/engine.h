@@ -243,8 +243,8 @@ typedef struct ration_engine_options {
     const ration_rules *rules;
     const ration_allocator *allocator; /* NULL: the C library's */
     const ration_sink *sink;           /* NULL: none; copied */
-    bool
-        keeps; /* remember what changes, for `ration_engine_save` (ration/state.h); with a strict quota it does anyway */
+    /* Remember what changes, for `ration_engine_save` (ration/state.h). With a strict quota it does anyway. */
+    bool keeps;
 } ration_engine_options;
 
 /**
@@ -461,7 +461,7 @@ typedef struct ration_totals {
 /** Callbacks of a report; any may be NULL. Order: declaration, then key; leases by serial. */
 typedef struct ration_reporter {
     void *ctx;
-    uint32_t kinds; /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
+    uint32_t kinds;         /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
     ration_text limit, key; /* only the counters of limits of this name, at this key; absent: all */
     bool timelines;         /* of quotas; each costs its length */
     void (*counter)(void *ctx, const ration_counter_report *report);
