@@ -187,6 +187,18 @@ def test_a_report_takes_the_place_of_what_was_counted(provider, gateway):
     assert runs(api.gateway) == {"counted": 0, "cut": 0, "reported": 1}
 
 
+def test_runs_outlive_the_process(gateway, tmp_path):
+    settings = {"ledger": {"path": str(tmp_path / "ration.db"), "flush": "1s"}}
+    gw = gateway(planned(URL, job("tick", "10m"), settings=settings))
+    assert Api(gw).post("runs", {"job": "tick", "requests": 40, "took": 1000}).status == 200
+    due = job_of(gw, "tick")["nextRunAt"]
+    assert gw.stop() == 0
+    again = job_of(gateway(planned(URL, job("tick", "10m"), settings=settings)), "tick")
+    assert again["calls"] == 40
+    # The interval is another one now that its runs are known; it is still counted from that run's begin.
+    assert again["nextRunAt"] == pytest.approx(due - 600000 + again["effectiveMs"], abs=1)
+
+
 def test_an_inventory_brings_about_a_plan(gateway):
     """90 an hour: 2 children of 40 requests fit, 20 do not."""
     fan = {"name": "orgs", "estimate": 2}
@@ -385,7 +397,7 @@ def test_a_runner_that_follows_the_plan_keeps_within_the_quota(day):
     assert status["totals"]["refusals"] == {} and status["totals"]["granted"] == 36
     assert sim.counts()["rateLimited"] == 0
     # 3 calls a run, 8 in 4.13 s: a run in 1.55 s. Much slower would be a waste of the quota.
-    assert 11 * 1.5 < elapsed < 11 * 1.63 * 1.3
+    assert 11 * 1.5 < elapsed < 11 * 1.63 * 1.5
     assert runs(gw)["counted"] >= 11 and runs(gw)["cut"] == 0
 
 
