@@ -52,7 +52,11 @@ static void text_put(rn_builder *b, ration_text text, size_t most)
         const bool c1 = c == 0xc2 && i + 1 < text.size && (unsigned char)text.data[i + 1] < 0xa0;
         const bool obeyed = c < 0x20 || c == 0x7f || c1 || (c >= 0x80 && !is_utf8);
 
-        rn_builder_char(b, obeyed ? '?' : text.data[i]);
+        if (obeyed) {
+            rn_builder_char(b, '?');
+        } else {
+            rn_builder_char(b, text.data[i]);
+        }
         if (c1)
             i++;
     }
@@ -473,7 +477,7 @@ static void csv_text(ration_text text)
     bool quoted = false;
 
     for (size_t i = 0; i < text.size && !quoted; i++)
-        quoted = memchr("\",\r\n", text.data[i], 4) != NULL;
+        quoted = text.data[i] == '"' || text.data[i] == ',' || text.data[i] == '\r' || text.data[i] == '\n';
     if (quoted)
         (void)putchar('"');
     for (size_t i = 0; i < text.size; i++) {
@@ -660,7 +664,7 @@ static int arguments_read(const rn_command *self, int argc, char **argv, ledger_
 
 int rn_cmd_ledger(const rn_command *self, int argc, char **argv)
 {
-    ledger_arguments arguments = {.path = NULL};
+    ledger_arguments arguments = {.run = show};
     contents c = {.ledger = NULL};
     int status = arguments_read(self, argc, argv, &arguments);
 

@@ -224,6 +224,9 @@ static void all_comes_back_as_it_was(void **state)
     for (size_t i = 0; i < RECORDS; i++)
         ledger_put(&s, records[i].record);
     CHECK_EQ(ledger_flush_off(&s), RATION_OK);
+    CHECK_EQ(count_of(&s, "SELECT count(*) FROM quotas WHERE remaining_until IS NULL AND exhausted_until IS NULL"), 2);
+    CHECK_EQ(count_of(&s, "SELECT count(*) FROM quotas WHERE mark IS NULL AND observed_max IS NULL"), 1);
+    CHECK_EQ(count_of(&s, "SELECT count(*) FROM quotas WHERE dipped_at IS NULL AND observed_remaining IS NULL"), 1);
     ledger_close(&s);
     for (int again = 0; again < 2; again++) {
         ledger_open(&s);

@@ -128,6 +128,18 @@ static void spoil_page(const ledger_stage *s)
     write_at(s, 5 * (off_t)4096, "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8);
 }
 
+/* What no reader needs, and the next writer does. */
+static void spoil_index(const ledger_stage *s)
+{
+    const int64_t page = count_of(
+        s, "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'quotas' ORDER BY name DESC");
+    char bytes[64];
+
+    CHECK(page > 1);
+    memset(bytes, 0x5a, sizeof bytes);
+    write_at(s, (page - 1) * 4096 + 8, bytes, sizeof bytes);
+}
+
 /* Pointers to where a page's rows stand. */
 static void spoil_pointers(const ledger_stage *s)
 {
@@ -149,6 +161,7 @@ static const struct {
     {"cut in its header", spoil_cut_short, NULL, "is broken"},
     {"a page's begin overwritten", spoil_page, NULL, "is broken"},
     {"pages' pointers overwritten", spoil_pointers, NULL, "is broken"},
+    {"an index overwritten", spoil_index, NULL, "is broken"},
     {"another program's", NULL, "PRAGMA application_id = 1", "is not a ledger, but a database of something else"},
     {"no program's", NULL, "PRAGMA application_id = 0", "is not a ledger, but a database of something else"},
     {"a version before the first", NULL, "PRAGMA user_version = 0", "is broken: its version"},
@@ -263,6 +276,49 @@ static void a_broken_file_is_refused_or_put_aside(void **state)
         CHECK_EQ(ledger_load(&s).unclean_at.us, NOON_US);
         ledger_stage_end(&s);
     }
+}
+
+/* Bytes at random places: refused or read, and never more than that. */
+static void bytes_that_a_disk_forgot(void **state)
+{
+    enum { ROUNDS = 300 };
+    static char good[1 << 18];
+    ledger_stage s;
+    uint64_t seed = 7;
+    int refused = 0;
+
+    (void)state;
+    ledger_stage_begin(&s);
+    make_ledger(&s);
+
+    int file = open(s.path, O_RDONLY);
+    const ssize_t size = read(file, good, sizeof good);
+
+    (void)close(file);
+    CHECK(size > 8192 && size < (ssize_t)sizeof good);
+    for (int round = 0; round < ROUNDS; round++) {
+        const rn_ledger_options looking = {.path = s.path, .now = at_us(NOON_US), .read_only = true};
+        rn_ledger *ledger = NULL;
+
+        write_at(&s, 0, good, (size_t)size);
+        for (int i = 0; i <= round % 8; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            write_at(&s, (off_t)(seed >> 33) % size, &(char){(char)(seed >> 24)}, 1);
+        }
+        if (rn_ledger_open(&looking, &ledger, &s.error) != RATION_OK) {
+            CHECK(strncmp(s.error.text, s.path, strlen(s.path)) == 0);
+            refused++;
+            continue;
+        }
+
+        ration_state loaded;
+
+        CHECK_EQ(rn_ledger_load(ledger, at_us(NOON_US), &loaded, &s.error), RATION_OK);
+        rn_ledger_abandon(ledger);
+    }
+    CHECK(refused > ROUNDS / 10);
+    CHECK(refused < ROUNDS);
+    ledger_stage_end(&s);
 }
 
 static void a_good_file_is_not_put_aside(void **state)
@@ -537,6 +593,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_file_is_refused_or_put_aside),
+        cmocka_unit_test(bytes_that_a_disk_forgot),
         cmocka_unit_test(a_good_file_is_not_put_aside),
         cmocka_unit_test(a_log_goes_aside_with_its_file),
         cmocka_unit_test(a_newer_one_is_refused_whatever_is_asked),

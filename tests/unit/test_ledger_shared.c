@@ -128,6 +128,61 @@ static void a_shell_that_holds_it_delays_a_flush(void **state)
     ledger_stage_end(&s);
 }
 
+/* A statement in the midst of a flush fails: nothing of it is there. */
+static void all_of_a_flush_or_nothing(void **state)
+{
+    ledger_stage s;
+    sqlite3 *shell = NULL;
+    const rn_ledger_run run = {ration_text_of("sync"), at_us(NOON_US), {1, 2, 3}};
+    rn_ledger_status status;
+
+    (void)state;
+    ledger_stage_begin(&s);
+    ledger_open(&s);
+    ledger_put(&s, a_quota("k", 1));
+    CHECK_EQ(rn_ledger_put_run(s.ledger, &run), RATION_OK);
+    CHECK_EQ(sqlite3_open(s.path, &shell), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(shell, "CREATE TRIGGER t BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'not today'); END",
+                          NULL, NULL, NULL),
+             SQLITE_OK);
+    CHECK_EQ(ledger_flush_off(&s), RATION_ERR_IO);
+    rn_ledger_look(s.ledger, &status);
+    CHECK(strstr(status.error, "ration.db: cannot be written: not today") != NULL);
+    CHECK_EQ(status.rows, 0);
+    CHECK_EQ(count_of(&s, "SELECT count(*) FROM quotas"), 0);
+    CHECK_EQ(sqlite3_exec(shell, "DROP TRIGGER t", NULL, NULL, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_close(shell), SQLITE_OK);
+    CHECK_EQ(ledger_flush_off(&s), RATION_OK);
+    rn_ledger_look(s.ledger, &status);
+    CHECK_EQ(status.rows, 2);
+    ledger_stage_end(&s);
+}
+
+/* What was put while a flight was under way that failed is newer than what comes back. */
+static void a_flight_that_failed_is_older(void **state)
+{
+    ledger_stage s;
+    char away[96];
+
+    (void)state;
+    ledger_stage_begin(&s);
+    (void)snprintf(away, sizeof away, "%s.away", s.path);
+    ledger_open(&s);
+    CHECK_EQ(rename(s.path, away), 0);
+    ledger_put(&s, a_quota("k", 1));
+    ledger_put(&s, a_quota("other", 10));
+    s.done = 0;
+    CHECK_EQ(rn_ledger_flush(s.ledger, s.loop, at_us(NOON_US), ledger_done, &s), RATION_OK);
+    ledger_put(&s, a_quota("k", 2));
+    rn_loop_run(s.loop);
+    CHECK_EQ(s.done_err, RATION_ERR_IO);
+    CHECK_EQ(rename(away, s.path), 0);
+    CHECK_EQ(ledger_flush_off(&s), RATION_OK);
+    CHECK_EQ(count_of(&s, "SELECT used FROM quotas WHERE scope_key = 'k'"), 2);
+    CHECK_EQ(count_of(&s, "SELECT used FROM quotas WHERE scope_key = 'other'"), 10);
+    ledger_stage_end(&s);
+}
+
 /* ---- disks ---- */
 
 static void limit_files(rlim_t bytes)
@@ -485,6 +540,8 @@ int main(void)
         cmocka_unit_test(two_processes_never_share_it),
         cmocka_unit_test(nor_does_one_process_twice),
         cmocka_unit_test(a_shell_that_holds_it_delays_a_flush),
+        cmocka_unit_test(all_of_a_flush_or_nothing),
+        cmocka_unit_test(a_flight_that_failed_is_older),
         cmocka_unit_test(a_full_disk_loses_nothing),
         cmocka_unit_test(no_room_to_begin),
         cmocka_unit_test(without_the_right_to_write),
