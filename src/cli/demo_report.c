@@ -87,8 +87,8 @@ static void restart_print(const rn_demo_result *result)
         (void)printf("Just then the minute turned, so there was nothing to remember.\n");
     } else if (restart_passed(restart)) {
         (void)printf("It remembered all %" PRId64
-                     " calls of the minute that it had let through (and counts on from %" PRId64
-                     ": after a kill rather a few too many than one too few).\n",
+                     " calls of the minute that it had let through, and counts on from %" PRId64
+                     ":\nafter a kill rather a few too many than one too few.\n",
                      before, after);
     } else {
         (void)printf("FAILED: of %" PRId64 " calls of the minute that it had let through it remembered %" PRId64 ".\n",

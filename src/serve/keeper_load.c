@@ -81,9 +81,9 @@ int rn_keeper_load(rn_keeper *k, ration_engine *engine, rn_net_error *error)
         rn_keeper_error(error, fault.text, NULL);
         return err;
     }
-    do
+    do {
         err = portion_load(&l);
-    while (l.done < l.all.count && err == RATION_OK);
+    } while (l.done < l.all.count && err == RATION_OK);
     if (err == RATION_ERR_INVALID) {
         rn_keeper_error(error, rn_keeper_path(k), "a record in it is out of its range; --ledger-aside begins anew");
         return RATION_ERR_IO;
