@@ -46,15 +46,16 @@ static void uses_write(const rn_jobs *jobs, const ration_job_plan *plan, rn_outp
 }
 
 /* What of a job the plan says. */
-static void planned_write(const rn_jobs *jobs, const ration_job_plan *plan, rn_output *out)
+static void planned_write(const rn_jobs *jobs, size_t index, rn_output *out)
 {
+    const ration_job_plan *plan = &jobs->plan->jobs[index];
     const rn_scope_name *name = plan->scope != RATION_PLAN_NONE  ? rn_jobs_scope(jobs, plan->scope)
                                 : plan->rate != RATION_PLAN_NONE ? rn_jobs_rate(jobs, plan->rate)
                                                                  : NULL;
 
     rn_output_ms(out, "effectiveMs", plan->effective_us);
     rn_output_micro(out, "stretch", plan->stretch);
-    rn_output_micro(out, "calls", plan->calls);
+    rn_output_micro(out, "calls", rn_job_calls(jobs, index));
     if (plan->least_us > 0)
         rn_output_ms(out, "leastMs", plan->least_us);
     rn_output_bool(out, "feasible", plan->feasible);
@@ -79,7 +80,7 @@ void rn_job_json(const rn_jobs *jobs, size_t index, ration_time now, rn_output *
     if (state->inventory != NULL)
         rn_output_int(out, "fanOut", rn_job_children(state));
     if (jobs->plan != NULL)
-        planned_write(jobs, &jobs->plan->jobs[index], out);
+        planned_write(jobs, index, out);
     rn_output_ms(out, "nextRunAt", rn_jobs_next_run(jobs, index, now).us);
     rn_output_close(out, '}');
 }

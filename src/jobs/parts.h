@@ -58,6 +58,9 @@ int64_t rn_scope_enough(const rn_jobs *jobs, size_t scope, int64_t units);
 void rn_builder_span(rn_builder *b, int64_t us);
 const char *rn_priority_name(ration_priority priority);
 
+/* The calls of a run as planned, in millionths; 0: its inventory is empty. */
+int64_t rn_job_calls(const rn_jobs *jobs, size_t index);
+
 /* Children of a run: of the inventory, else as estimated; 1 of a job without. */
 int64_t rn_job_children(const rn_job_state *job);
 

@@ -80,6 +80,12 @@ static int options_fill(const rn_jobs *jobs, rn_arena *work, ration_time now, ra
     return err;
 }
 
+/* To the planner a job without children has one that uses nothing. */
+int64_t rn_job_calls(const rn_jobs *jobs, size_t index)
+{
+    return rn_job_children(&jobs->jobs[index]) > 0 ? jobs->plan->jobs[index].calls : 0;
+}
+
 /* "jobs[3].scopes[0].charge" is "jobs[3]" to the user. */
 static void fault_cut(ration_fault *fault)
 {

@@ -149,7 +149,7 @@ static void job_cell(const rn_jobs *jobs, size_t row, size_t column, rn_builder 
         amount_write(b, plan->stretch);
         break;
     case JOB_CALLS:
-        amount_write(b, plan->calls);
+        amount_write(b, rn_job_calls(jobs, row));
         break;
     default:
         bound_write(jobs, plan, b);

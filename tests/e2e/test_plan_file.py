@@ -78,6 +78,13 @@ def test_json_and_fan_out(config):
     assert plan["jobs"][0]["nextRunAt"] == plan["madeAt"]
 
 
+def test_an_empty_inventory(config):
+    code, out, _ = run("plan", "--json", "--fanout", "organizations=0", config())
+    plan = json.loads(out)
+    assert code == 0 and plan["jobs"][0]["fanOut"] == 0 and plan["jobs"][0]["calls"] == 0
+    assert plan["jobs"][0]["scopes"] == [] and plan["scopes"][0]["wanted"] == 0
+
+
 def test_the_windows_of_a_day(config):
     """The day on which clocks go forward has 23 hours, and 25 when they go back."""
     for at, hours in (("2027-03-14T12:00:00Z", 23), ("2027-11-07T12:00:00Z", 25), ("2027-06-01", 24),
