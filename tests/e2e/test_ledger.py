@@ -11,7 +11,8 @@ import sqlite3
 import subprocess
 
 import pytest
-from house import DEADLINE, RATION
+from house import DEADLINE, RATION, one_provider
+from provider import hello
 
 FIRST = pathlib.Path(__file__).with_name("ledger_v1.sql")
 ODD_KEY = 'say "hi", \x1b[31mred\x1b[0m\r\nbye'
@@ -190,6 +191,29 @@ def test_it_is_read_while_somebody_writes(ledger):
     }
     writer.execute("COMMIT")
     writer.close()
+
+
+def test_a_running_gateway_is_looked_into(provider, gateway, tmp_path):
+    daily = {"name": "daily", "kind": "quota", "max": 9, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+    path = tmp_path / "kept.db"
+    settings = {"ledger": {"path": str(path), "flush": "50ms"}}
+    gw = gateway(one_provider(provider(hello).url, [daily], settings=settings))
+    for _ in range(3):
+        assert gw.call("GET", "/a/x").status == 200
+    asked = gw.status()["now"]
+    gw.until(lambda status: status["now"] - status["ledger"]["ageMs"] > asked, "flushed")
+    for _ in range(5):
+        lines = [json.loads(line) for line in ration("ledger", "export", path).stdout.splitlines()]
+        assert (lines[0]["clean"], lines[0]["pid"]) == (False, gw.popen.pid)
+        assert [line["used"] for line in lines if line.get("limit") == "daily"] == [3]
+        assert "p/daily" in ration("ledger", "show", path).stdout
+    assert gw.call("GET", "/a/x").status == 200
+    assert gw.status()["ledger"]["failing"] is False
+    assert gw.stop() == 0
+    kept = [json.loads(line) for line in ration("ledger", "export", path).stdout.splitlines()]
+    assert kept[0]["clean"] is True
+    assert [line["used"] for line in kept if line.get("limit") == "daily"] == [4]
+    assert not path.with_name("kept.db-wal").exists()
 
 
 def test_looking_leaves_no_trace(ledger):
