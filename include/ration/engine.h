@@ -180,6 +180,7 @@ typedef enum ration_op {
     RATION_OP_RESET,
     RATION_OP_GRANT,
     RATION_OP_DRAIN,
+    RATION_OP_RELOAD,
 } ration_op;
 
 /** What `ration_engine_check` asks. */
@@ -219,6 +220,7 @@ typedef struct ration_call {
     bool all;                           /* save */
     const ration_counter_name *counter; /* pause, resume, reset, grant */
     int64_t units;                      /* grant */
+    const ration_rules *rules;          /* reload */
 } ration_call;
 
 /**

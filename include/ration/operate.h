@@ -72,6 +72,28 @@ RATION_API int ration_engine_grant(ration_engine *engine, ration_time now, const
  */
 RATION_API int ration_engine_drain(ration_engine *engine, ration_time now);
 
+/**
+ * Other rules from now on: all of them, or none. Specification chapter 7, "Reload"; docs/decisions/0017 has every case.
+ *
+ * What has the same name goes on: counters by provider, limit and scope key, if the limit has still its kind, its scope
+ * and what it counts; accounts, tenants and classes by name; circuits by provider and key. So usage, levels, leases,
+ * waiters, penalties, pauses, learned maxima, adaptive limits and circuits survive. A bucket is never refilled, a count
+ * never reset. What is gone is forgotten, and leases that hold something of it end without it; what is new is fresh.
+ * Who waits is asked anew, in order, at this instant: it may go, wait on, or be refused (`unknown_account` where its
+ * account is gone).
+ *
+ * Whoever keeps names or pointers of the old rules (a limit's name in a report, a provider's number) must take them
+ * anew. Texts of events that have not been taken yet stay good until they have been. A recorder must be told the new
+ * config before this call, or its recording ends (trace/recorder.h).
+ *
+ * Ownership  As `ration_engine_new`: copies what it keeps.
+ * Errors     RATION_ERR_CONFIG with `*fault` filled (may be NULL); RATION_ERR_NOMEM; RATION_ERR_INVALID. The engine
+ *            then is as it was: only time has been carried on to `now`.
+ * Cost       Linear in the rules, counters, leases and waiters; both states stand side by side for a moment.
+ */
+RATION_API RATION_MUST_CHECK int ration_engine_reload(ration_engine *engine, ration_time now, const ration_rules *rules,
+                                                      ration_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif

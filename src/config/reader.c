@@ -389,7 +389,8 @@ static void foreign_keys(rn_loader *loader, const rn_object *object, const rn_no
     for (const rn_entry *entry = node->first; entry != NULL; entry = entry->next) {
         const rn_key *key = rn_object_key(object, entry->key->text, kind);
         const bool skipped = loader->options->recording && node == loader->root &&
-                             (rn_text_is(entry->key->text, "op") || rn_text_is(entry->key->text, "startedAt"));
+                             (rn_text_is(entry->key->text, "op") || rn_text_is(entry->key->text, "startedAt") ||
+                              rn_text_is(entry->key->text, "at"));
 
         if (key == NULL && !skipped) {
             unknown_key(loader, object, entry->key);

@@ -251,6 +251,47 @@ void rn_adaptive_classes(const rn_counter *counter, ration_class_report *out)
     }
 }
 
+/* The lane of a class by its name under other rules; no class stays none. */
+static uint32_t lane_like(const rn_limit *limit, const rn_limit *from, uint32_t lane)
+{
+    if (lane == RN_CLASS_NONE || lane == RN_LANE_UNKNOWN)
+        return lane;
+
+    const char *name = rule_of(from)->classes[lane - 1].name;
+
+    for (uint32_t i = 0; i < rule_of(limit)->class_count; i++) {
+        if (rn_text_is(ration_text_of(name), rule_of(limit)->classes[i].name))
+            return i + 1;
+    }
+    return RN_LANE_UNKNOWN;
+}
+
+/* Where it stands it stays, within the bounds that hold now; one that nobody has asked begins where it begins now. */
+static void adaptive_carry(rn_counter *counter, ration_time now, rn_counter *from)
+{
+    const rn_aimd_spec *spec = &counter->limit->spec.adaptive->aimd;
+    rn_adaptive *to = counter->u.adaptive;
+
+    (void)now;
+    if (from->u.adaptive->aimd.started) {
+        to->aimd = from->u.adaptive->aimd;
+        to->aimd.limit = rn_max(spec->min, rn_min(to->aimd.limit, spec->max));
+        to->aimd.climb_to = spec->fast ? rn_min(to->aimd.climb_to, spec->max) : 0;
+    }
+    for (uint32_t i = 0; i < lanes_of(from->limit); i++) {
+        const uint32_t lane = lane_like(counter->limit, from->limit, i);
+
+        if (to->use != NULL && from->u.adaptive->use != NULL && lane != RN_LANE_UNKNOWN)
+            to->use[lane].last_activity = from->u.adaptive->use[i].last_activity;
+    }
+}
+
+static void adaptive_carry_hold(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold)
+{
+    hold->lane = lane_like(counter->limit, from->limit, was->lane);
+    held_add(counter, hold->lane, hold->charge);
+}
+
 /* Its first window begins anew; one that nobody has asked begins with the first who does. */
 static void adaptive_reset(rn_counter *counter, ration_time now)
 {
@@ -385,6 +426,8 @@ const rn_kind rn_kind_adaptive = {
     .observe = adaptive_observe,
     .describe = adaptive_describe,
     .reset = adaptive_reset,
+    .carry = adaptive_carry,
+    .carry_hold = adaptive_carry_hold,
     .is_fresh = adaptive_is_fresh,
     .lane_of = adaptive_lane_of,
     .lane_count = lanes_of,

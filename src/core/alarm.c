@@ -90,3 +90,9 @@ ration_time rn_alarms_next(const rn_alarms *alarms)
 
     return first == NULL ? ration_time_of(RATION_NEVER_US) : first->at;
 }
+
+void rn_alarm_reorder(rn_alarms *alarms, rn_alarm *alarm, uint64_t order)
+{
+    alarm->order = order;
+    rn_heap_moved(&alarms->heap, &alarm->node);
+}

@@ -37,6 +37,8 @@ void rn_alarm_init(rn_alarm *alarm, rn_alarm_kind kind);
 int rn_alarms_reserve(rn_alarms *alarms, size_t count);
 /* Arm or move; RATION_NEVER_US disarms. There must be room. */
 void rn_alarm_arm(rn_alarms *alarms, rn_alarm *alarm, ration_time at);
+/* It was armed before, in another order among those of its instant, and takes that again. */
+void rn_alarm_reorder(rn_alarms *alarms, rn_alarm *alarm, uint64_t order);
 void rn_alarm_disarm(rn_alarms *alarms, rn_alarm *alarm);
 rn_alarm *rn_alarms_first(const rn_alarms *alarms); /* NULL: none */
 ration_time rn_alarms_next(const rn_alarms *alarms);

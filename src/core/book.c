@@ -193,18 +193,6 @@ static int limit_init(compiler *c, rn_limit *limit, const ration_limit_rule *rul
     return prepared == RATION_ERR_CONFIG ? fail_at(c, bad.path, bad.text) : prepared;
 }
 
-static bool scopes_equal(const rn_limit *a, const rn_limit *b)
-{
-    if (a->scope->count != b->scope->count)
-        return false;
-    for (size_t i = 0; i < a->scope->count; i++) {
-        if (a->scope->dimensions[i].kind != b->scope->dimensions[i].kind ||
-            !rn_text_eq(a->scope->dimensions[i].name, b->scope->dimensions[i].name))
-            return false;
-    }
-    return true;
-}
-
 /* Find the adaptive limit among `limits` that a ceiling follows. It must apply wherever the ceiling does, at the same
  * key. */
 static int follow(compiler *c, rn_limit *limit, rn_limit *const *limits, size_t count)
@@ -220,8 +208,9 @@ static int follow(compiler *c, rn_limit *limit, rn_limit *const *limits, size_t 
             continue;
         if (leader->rule->kind != RATION_KIND_ADAPTIVE)
             return fail_at(c, "ceiling.follows", "must name an adaptive limit");
-        if (!scopes_equal(limit, leader) || leader->rule->endpoint_count + leader->rule->method_count > 0 ||
-            leader->rule->requests_with_var != NULL || leader->rule->auth_requests != RATION_AUTH_INCLUDE) {
+        if (!rn_scope_is_like(limit->scope, leader->scope) ||
+            leader->rule->endpoint_count + leader->rule->method_count > 0 || leader->rule->requests_with_var != NULL ||
+            leader->rule->auth_requests != RATION_AUTH_INCLUDE) {
             return fail_at(c, "ceiling.follows",
                            "the adaptive limit must have the same scope and apply to all requests, so that both have "
                            "the same keys");
@@ -577,6 +566,7 @@ int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules 
     rn_map_init(&book->accounts_by_name, mem);
     rn_map_init(&book->weights, mem);
     SLIST_INIT(&book->prepared);
+    SLIST_INIT(&book->ghosts);
     rn_builder_init(&c.path, path, sizeof path);
 
     const int err = compile(&c, rules);

@@ -34,6 +34,7 @@ typedef struct rn_account {
     rn_penalty penalty;
     rn_alarm penalty_timer;
     bool changed; /* since the last save */
+    SLIST_ENTRY(rn_account) in_ghosts;
 } rn_account;
 
 typedef struct rn_tenant_weight {
@@ -67,6 +68,7 @@ typedef struct rn_book {
     rn_map providers_by_name;
     rn_map accounts_by_name;
     rn_map weights;
+    SLIST_HEAD(, rn_account) ghosts; /* of leases whose account or provider a reload has removed */
     SLIST_HEAD(, rn_limit) prepared; /* limits that have something to free */
 } rn_book;
 
@@ -78,6 +80,12 @@ rn_provider *rn_book_provider(const rn_book *book, ration_text name); /* NULL: n
 rn_account *rn_book_account(const rn_book *book, ration_text name);
 /* The limit of that name whose counter a key leads to: some accounts have their own. NULL: the provider has none. */
 rn_limit *rn_book_limit(const rn_book *book, const rn_provider *provider, ration_text name, ration_text key);
+/* The account of that name at that provider; where the book has none, one without limits that nobody finds by its name,
+ * for leases from before. NULL: no memory. */
+rn_account *rn_book_ghost(rn_book *book, ration_text provider, ration_text name);
+/* Do two limits partition their requests alike, and count the same? Then a key means the same in both. */
+bool rn_limit_is_like(const rn_limit *a, const rn_limit *b);
+bool rn_scope_is_like(const rn_scope *a, const rn_scope *b);
 /* The smallest share among the accounts that can reach the key by their own names; if none can, of all. */
 ration_ratio rn_book_share(const rn_book *book, const rn_limit *limit, ration_text key);
 /* Of a tenant among the waiters: from the first share limit that declares it, else from the rules, else 1. */

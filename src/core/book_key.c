@@ -53,3 +53,69 @@ ration_ratio rn_book_share(const rn_book *book, const rn_limit *limit, ration_te
     }
     return any ? reaching : all;
 }
+
+bool rn_scope_is_like(const rn_scope *a, const rn_scope *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->dimensions[i].kind != b->dimensions[i].kind || !rn_text_eq(a->dimensions[i].name, b->dimensions[i].name))
+            return false;
+    }
+    return true;
+}
+
+bool rn_limit_is_like(const rn_limit *a, const rn_limit *b)
+{
+    return a->kind == b->kind && (a->rule->counts == RATION_COUNTS_COST) == (b->rule->counts == RATION_COUNTS_COST) &&
+           rn_scope_is_like(a->scope, b->scope);
+}
+
+static char *text_copy(rn_book *book, ration_text text)
+{
+    char *copy = rn_arena_zalloc(&book->arena, text.size + 1, 1);
+
+    for (size_t i = 0; copy != NULL && i < text.size; i++)
+        copy[i] = text.data[i];
+    return copy;
+}
+
+static rn_provider *ghost_provider(rn_book *book, ration_text name)
+{
+    rn_provider *provider = rn_arena_zalloc(&book->arena, 1, sizeof *provider);
+    char *copy = text_copy(book, name);
+
+    if (provider == NULL || copy == NULL)
+        return NULL;
+    provider->name = (ration_text){copy, name.size};
+    provider->rule.name = copy;
+    rn_queue_init(&provider->queue, book->mem, book->fifo);
+    return provider;
+}
+
+rn_account *rn_book_ghost(rn_book *book, ration_text provider, ration_text name)
+{
+    rn_account *account = rn_book_account(book, name);
+
+    if (account != NULL && rn_text_eq(account->provider->name, provider))
+        return account;
+    SLIST_FOREACH (account, &book->ghosts, in_ghosts) {
+        if (rn_text_eq(account->name, name) && rn_text_eq(account->provider->name, provider))
+            return account;
+    }
+
+    char *copy = text_copy(book, name);
+
+    account = rn_arena_zalloc(&book->arena, 1, sizeof *account);
+    if (account == NULL || copy == NULL)
+        return NULL;
+    account->name = (ration_text){copy, name.size};
+    account->provider = rn_book_provider(book, provider);
+    if (account->provider == NULL)
+        account->provider = ghost_provider(book, provider);
+    rn_alarm_init(&account->penalty_timer, RN_ALARM_ACCOUNT);
+    if (account->provider == NULL)
+        return NULL;
+    SLIST_INSERT_HEAD(&book->ghosts, account, in_ghosts);
+    return account;
+}

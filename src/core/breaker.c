@@ -471,3 +471,36 @@ bool rn_breaker_is_fresh(rn_breaker *b, ration_time now)
     return b->state == RATION_BREAKER_CLOSED && b->failures == 0 && b->calls == 0 && !b->check_out &&
            b->spec->rule.idle_interval_us == 0;
 }
+
+/* Texts with the rule's numbers in them live as long as the rule. */
+static const char *cause_carry(const rn_breaker_spec *spec, const rn_breaker_spec *from, const char *cause)
+{
+    if (cause == from->tripped)
+        return spec->tripped;
+    if (cause == from->recovered)
+        return spec->recovered;
+    return cause == from->unwell ? spec->unwell : cause;
+}
+
+static bool counts_alike(const ration_breaker_rule *a, const ration_breaker_rule *b)
+{
+    return a->strategy == b->strategy && a->size == b->size && a->duration_us == b->duration_us &&
+           a->recovery == b->recovery && a->probes == b->probes && a->idle_interval_us == b->idle_interval_us;
+}
+
+void rn_breaker_carry(rn_breaker *b, ration_time now, rn_breaker *from)
+{
+    const rn_breaker_spec *const spec = b->spec;
+    const ration_breaker_record record = {from->state, from->generation, from->until, from->delay_us};
+    const rn_breaker fresh = *b;
+
+    if (!counts_alike(&spec->rule, &from->spec->rule)) {
+        rn_breaker_restore(b, now, &record);
+        return;
+    }
+    *b = *from;
+    b->spec = spec;
+    b->cause = cause_carry(spec, from->spec, from->cause);
+    from->results = fresh.results;
+    from->ring = fresh.ring;
+}

@@ -69,6 +69,10 @@ void rn_breaker_fini(rn_breaker *breaker);
 /* Go on where an earlier one was. Probes that were out then are replaced by fresh ones. */
 void rn_breaker_restore(rn_breaker *breaker, ration_time now, const ration_breaker_record *record);
 
+/* Go on where `from` is, a breaker of other rules; its results too, if both count them alike. `from` is good for
+ * nothing afterwards but to be finished. */
+void rn_breaker_carry(rn_breaker *breaker, ration_time now, rn_breaker *from);
+
 /* Is a request let through now? Changes nothing. Call `rn_breaker_advance` first. */
 bool rn_breaker_lets(const rn_breaker *breaker);
 /* Let one through that `rn_breaker_lets`; a half-open circuit gives it a permit. */

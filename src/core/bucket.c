@@ -190,6 +190,29 @@ static bool bucket_is_fresh(rn_counter *counter, ration_time now)
     return counter->u.bucket.credit == counter->limit->spec.bucket.cap;
 }
 
+/* The level stays, as far as the burst has room for it: a reload never refills. */
+static void bucket_carry(rn_counter *counter, ration_time now, rn_counter *from)
+{
+    const rn_bucket_spec *const spec = &counter->limit->spec.bucket;
+    const rn_bucket_spec *const was = &from->limit->spec.bucket;
+
+    bucket_refill(&from->u.bucket, was, now);
+
+    const int64_t exact = from->u.bucket.credit;
+    const int64_t credit = was->price == spec->price ? exact : rn_mul(rn_div_floor(exact, was->price), spec->price);
+
+    counter->u.bucket.at = from->u.bucket.at;
+    counter->u.bucket.credit = rn_max(-spec->cap, rn_min(credit, spec->cap));
+}
+
+static void bucket_carry_hold(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold)
+{
+    (void)counter;
+    (void)from;
+    (void)was;
+    (void)hold;
+}
+
 static void bucket_reset(rn_counter *counter, ration_time now)
 {
     counter->u.bucket.at = rn_time_max(counter->u.bucket.at, now);
@@ -244,6 +267,8 @@ const rn_kind rn_kind_rate = {
     .observe = bucket_observe,
     .describe = bucket_describe,
     .reset = bucket_reset,
+    .carry = bucket_carry,
+    .carry_hold = bucket_carry_hold,
     .grant = bucket_grant,
     .is_fresh = bucket_is_fresh,
     .save = bucket_save,

@@ -127,6 +127,16 @@ void rn_ceiling_resize(rn_ceiling *ceiling, ration_time now, int64_t size);
 /* Other weights. Same tenants in the same order. RATION_ERR_INVALID otherwise. `spec` outlives the ceiling. */
 int rn_ceiling_reweight(rn_ceiling *ceiling, ration_time now, const rn_ceiling_spec *spec, int64_t size);
 
+int64_t rn_ceiling_size(const rn_ceiling *ceiling);
+/*
+ * Everything of `from`, by the names of tenants, into a new ceiling; nobody waits at either. Leases of a tenant that is
+ * gone are those of the one that unknown callers count as, or end without it (`tenant` RN_TENANT_NONE). Loans of a
+ * lender that is gone are the borrower's own. `from` is good for nothing afterwards but to be freed.
+ */
+void rn_ceiling_carry(rn_ceiling *ceiling, ration_time now, rn_ceiling *from);
+/* A lease's hold has moved: `to` is a copy of it. */
+void rn_ceiling_move(rn_ceiling *ceiling, rn_ceiling_hold *from, rn_ceiling_hold *to);
+
 /* Wants, reclaims, deficits and what reports add up begin anew; what waiters want, leases and loans stay. */
 void rn_ceiling_forget(rn_ceiling *ceiling, ration_time now);
 

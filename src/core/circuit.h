@@ -28,8 +28,9 @@ typedef struct rn_circuit {
     rn_alarm alarm;
     struct rn_lease_list waiting; /* that were let through and wait */
     TAILQ_HEAD(, rn_route) routes;
-    uint32_t pins; /* events not yet taken that name its key */
-    bool changed;  /* since the last save */
+    uint32_t pins;                /* events not yet taken that name its key */
+    struct rn_circuit *successor; /* during a reload: the same under the new rules; NULL: there is none */
+    bool changed;                 /* since the last save */
     size_t name_size;
     char *name; /* the map's key: the provider's number and the scope key */
     ration_text key;
@@ -49,6 +50,9 @@ typedef struct rn_circuits {
 
 void rn_circuits_init(rn_circuits *circuits, const ration_allocator *mem, rn_alarms *timers, size_t *timers_needed);
 void rn_circuits_fini(rn_circuits *circuits); /* no route leads to any */
+/* One more, at a key of the account's provider, which has a breaker. `name` is room to write in. RATION_ERR_NOMEM. */
+int rn_circuits_make(rn_circuits *circuits, ration_time now, const struct rn_account *account, ration_text key,
+                     rn_builder *name, rn_circuit **out);
 
 /*
  * The circuit of a subject: NULL where the provider has no breaker, or its scope does not apply. `key` is room to write

@@ -101,6 +101,17 @@ static int circuit_new(rn_circuits *circuits, ration_time now, const rn_account 
     return RATION_OK;
 }
 
+int rn_circuits_make(rn_circuits *circuits, ration_time now, const rn_account *account, ration_text key,
+                     rn_builder *name, rn_circuit **out)
+{
+    char number[sizeof account->provider->index];
+
+    memcpy(number, &account->provider->index, sizeof number);
+    rn_builder_text(name, (ration_text){number, sizeof number});
+    rn_builder_text(name, key);
+    return circuit_new(circuits, now, account, (ration_text){name->data, name->used}, out);
+}
+
 int rn_circuits_find(rn_circuits *circuits, ration_time now, const rn_account *account, const rn_subject *subject,
                      rn_builder *key, rn_circuit **out)
 {

@@ -54,6 +54,7 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
     TAILQ_INIT(&engine->growing);
     TAILQ_INIT(&engine->changed);
     TAILQ_INIT(&engine->given);
+    SLIST_INIT(&engine->past);
     engine->keeps = options->keeps || engine->world->book.strict;
     engine->timers_needed = engine->world->book.account_count;
     const int routed =
@@ -94,6 +95,7 @@ void ration_engine_free(ration_engine *engine)
 
     const ration_allocator mem = engine->mem;
 
+    rn_past_free(engine);
     if (engine->world != NULL && engine->world->routes.mem != NULL)
         rn_routes_fini(&engine->world->routes);
     /* Heaps before what is in them: a heap lets go of its members. */
@@ -538,7 +540,12 @@ int ration_engine_report(ration_engine *engine, ration_time now, ration_report_k
 
 bool ration_engine_next_event(ration_engine *engine, ration_event *out)
 {
-    return engine != NULL && out != NULL && rn_events_take(&engine->events, out);
+    if (engine == NULL || out == NULL)
+        return false;
+    if (rn_events_take(&engine->events, out))
+        return true;
+    rn_past_free(engine);
+    return false;
 }
 
 void ration_engine_totals(const ration_engine *engine, ration_totals *out)

@@ -15,12 +15,14 @@
 typedef struct rn_world {
     rn_book book;
     rn_routes routes;
+    SLIST_ENTRY(rn_world) older; /* of the past ones */
 } rn_world;
 
 struct ration_engine {
     ration_allocator mem;
     ration_sink sink;
     rn_world *world;
+    SLIST_HEAD(, rn_world) past; /* which a reload has replaced, but events that nobody has taken name */
     rn_alarms timers;
     size_t timers_needed;
     rn_leases leases;
@@ -34,7 +36,7 @@ struct ration_engine {
     struct rn_counter_list given;           /* strict quotas, since the last save that was kept */
     size_t needy[RATION_NEED_SAVE_NOW + 1]; /* strict quotas, by what they need */
     bool keeps;
-    bool draining; /* nothing new is taken */
+    bool draining;          /* nothing new is taken */
     ration_lease *blocking; /* of the last decision */
     size_t blocking_count, blocking_capacity;
     bool blocking_failed; /* there was no memory for all of them */
@@ -107,6 +109,8 @@ void rn_note_refused(ration_engine *engine, const rn_lease *lease, rn_counter *n
 bool rn_demand(ration_engine *engine, const rn_lease *lease);
 /* An adaptive limit may have moved from `before`: followers are resized, and it is told. */
 void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, const char *cause);
+/* It may have become able to go, for whatever reason. */
+void rn_look_again(ration_engine *engine, rn_lease *lease);
 /* A penalty is over: those who waited for that alone may go. */
 void rn_penalty_over(ration_engine *engine, rn_counter *counter);
 void rn_account_penalty_over(ration_engine *engine, rn_account *account);
@@ -135,6 +139,12 @@ void rn_circuit_enter(ration_engine *engine, rn_lease *lease);
 void rn_circuit_leave(ration_engine *engine, rn_lease *lease);
 void rn_circuit_result(ration_engine *engine, rn_lease *lease, bool ok);
 int rn_circuit_health(ration_engine *engine, ration_text account, bool ok);
+
+/* ---- reload.c ---- */
+
+/* Nothing names the past any more. */
+void rn_past_free(ration_engine *engine);
+void rn_world_free(ration_engine *engine, rn_world *world);
 
 /* ---- state.c ---- */
 

@@ -25,6 +25,7 @@ typedef struct rn_place {
     uint32_t lane_index; /* RN_LANE_UNKNOWN: the limit does not know its tenant or class */
     int64_t charge;
     rn_hold hold;
+    struct rn_place *heir; /* during a reload: its like under the new rules, or, of a waiter, where it kept a place */
 } rn_place;
 
 typedef struct rn_lease {

@@ -218,10 +218,11 @@ struct rn_counter {
     TAILQ_ENTRY(rn_counter) in_growing;
     TAILQ_ENTRY(rn_counter) in_changed;
     TAILQ_ENTRY(rn_counter) in_given;
-    bool changed;     /* since the last save */
-    bool given;       /* a strict quota, since the last save that was kept */
-    ration_need need; /* of a strict quota, as it has been counted */
-    bool growing;     /* demand may make it grow: to be asked before anybody is looked at */
+    rn_counter *successor; /* during a reload: the same under the new rules; NULL: there is none */
+    bool changed;          /* since the last save */
+    bool given;            /* a strict quota, since the last save that was kept */
+    ration_need need;      /* of a strict quota, as it has been counted */
+    bool growing;          /* demand may make it grow: to be asked before anybody is looked at */
     bool dirty;
     bool shrunk;                    /* less may be there than when its waiters were last looked at */
     int64_t watch_charge_max;       /* bound over watchers: the largest charge */
@@ -261,6 +262,15 @@ struct rn_kind {
     void (*reset)(rn_counter *counter, ration_time now);
     /* `units` more, once. NULL: they are held here and not spent, so that means nothing. */
     void (*grant)(rn_counter *counter, ration_time now, int64_t units);
+    /*
+     * The rules have been reloaded: go on where `from` was, a counter of the same limit, scope key and kind under the
+     * old ones. Nobody waits at either. Cannot fail, so what it needs `init` has made. `from` is good for nothing
+     * afterwards but to be finished.
+     */
+    void (*carry)(rn_counter *counter, ration_time now, rn_counter *from);
+    /* Then for each lease, in order of grants: `hold` is a copy of `was`, which is left alone, and linked in `holds`
+     * only afterwards. */
+    void (*carry_hold)(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold);
     /* It equals a fresh one, so forgetting it changes nothing. The engine itself checks holds, waiters, penalty. */
     bool (*is_fresh)(rn_counter *counter, ration_time now);
 

@@ -67,6 +67,12 @@ static void unpark(rn_lease *lease)
     }
 }
 
+void rn_look_again(ration_engine *engine, rn_lease *lease)
+{
+    unpark(lease);
+    look_push(engine, lease);
+}
+
 /* Look at every parked waiter that needs the counter. */
 static void counter_rouse(ration_engine *engine, rn_counter *counter)
 {
@@ -349,6 +355,26 @@ static void unwatch(ration_engine *engine, rn_place *place)
     }
 }
 
+/* The short set as it begins: what it had before a reload, else all that it cannot take from. False: nothing. */
+static bool places_begin(ration_engine *engine, rn_lease *lease)
+{
+    bool had = false;
+    bool any = false;
+
+    for (size_t i = 0; i < lease->place_count; i++)
+        had = had || lease->places[i].heir != NULL;
+    for (size_t i = 0; i < lease->place_count; i++) {
+        rn_place *place = &lease->places[i];
+
+        if (had ? place->heir != NULL : !rn_place_can_take(engine, lease, place)) {
+            place_keep(engine, place);
+            any = true;
+        }
+        place->heir = NULL;
+    }
+    return any;
+}
+
 int rn_wait(ration_engine *engine, rn_lease *lease)
 {
     rn_account *account = lease->route->account;
@@ -372,15 +398,7 @@ int rn_wait(ration_engine *engine, rn_lease *lease)
     if (lease->route->has_lanes)
         rn_note_all(engine, lease, RN_NOTE_WAIT);
 
-    bool all = true;
-
-    for (size_t i = 0; i < lease->place_count; i++) {
-        if (!rn_place_can_take(engine, lease, &lease->places[i])) {
-            place_keep(engine, &lease->places[i]);
-            all = false;
-        }
-    }
-    if (all)
+    if (!places_begin(engine, lease))
         park(lease);
     return RATION_OK;
 }

@@ -82,7 +82,7 @@ uint64_t rn_queue_tag(const rn_queue *queue, ration_text tenant, ration_priority
     const rn_line *line = of->count > 0 ? line_find(of, tenant) : NULL;
     uint64_t last = of->virtual_time;
 
-    if (line != NULL && TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag > last)
+    if (line != NULL && line->count > 0 && TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag > last)
         last = TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag;
 
     const uint64_t step = (uint64_t)rn_div_ceil(cost, weight);
@@ -140,6 +140,13 @@ static rn_line *line_new(rn_queue *queue, rn_rank_queue *of, ration_text tenant)
     return line;
 }
 
+int rn_queue_reserve(rn_queue *queue, ration_priority priority, ration_text tenant)
+{
+    rn_rank_queue *of = &queue->of[priority];
+
+    return line_find(of, tenant) != NULL || line_new(queue, of, tenant) != NULL ? RATION_OK : RATION_ERR_NOMEM;
+}
+
 int rn_queue_enter(rn_queue *queue, rn_lease *lease, ration_text tenant)
 {
     rn_rank_queue *of = &queue->of[lease->rank.priority];
@@ -151,6 +158,9 @@ int rn_queue_enter(rn_queue *queue, rn_lease *lease, ration_text tenant)
         return RATION_ERR_NOMEM;
 
     lease->line = line;
+    /* Lines that a reload has made one may bring a later one with a smaller tag: it comes after all the same. */
+    if (line->count > 0 && TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag > lease->rank.tag)
+        lease->rank.tag = TAILQ_LAST(&line->waiting, rn_lease_list)->rank.tag;
     TAILQ_INSERT_TAIL(&line->waiting, lease, in_line);
     line->count++;
     of->count++;

@@ -62,6 +62,9 @@ uint64_t rn_queue_tag(const rn_queue *queue, ration_text tenant, ration_priority
 /* How many of `tenant` wait. */
 int64_t rn_queue_waiting(const rn_queue *queue, ration_text tenant);
 
+/* Room for one of the tenant to enter. RATION_ERR_NOMEM. Who has asked for it must enter, or the queue be finished. */
+int rn_queue_reserve(rn_queue *queue, ration_priority priority, ration_text tenant);
+
 /* `lease->rank` is set: let it wait. RATION_ERR_NOMEM: nothing changed. */
 int rn_queue_enter(rn_queue *queue, struct rn_lease *lease, ration_text tenant);
 

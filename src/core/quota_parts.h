@@ -112,6 +112,10 @@ void rn_quota_lose(rn_counter *counter, ration_time now);
 void rn_quota_reset(rn_counter *counter, ration_time now);
 void rn_quota_grant(rn_counter *counter, ration_time now, int64_t units);
 
+/* quota_carry.c */
+void rn_quota_carry(rn_counter *counter, ration_time now, rn_counter *from);
+void rn_quota_carry_hold(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold);
+
 /* quota_sync.c */
 void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply);
 

@@ -37,6 +37,7 @@ int rn_routes_init(rn_routes *routes, const ration_allocator *mem, rn_book *book
     rn_circuits_init(&routes->circuits, mem, timers, timers_needed);
     rn_kept_init(&routes->kept, mem);
     TAILQ_INIT(&routes->idle);
+    TAILQ_INIT(&routes->bare);
     routes->scratch = rn_mem_alloc(mem, NAMES_MAX + KEY_MAX);
     return routes->scratch == NULL ? RATION_ERR_NOMEM : RATION_OK;
 }
@@ -49,6 +50,8 @@ static void route_free(rn_routes *routes, rn_route *route)
         TAILQ_REMOVE(&route->circuit->routes, route, in_circuit);
     if (route->cached)
         rn_map_remove(&routes->by_names, &route->node);
+    if (route->bare)
+        TAILQ_REMOVE(&routes->bare, route, idle);
     rn_mem_free(routes->mem, route->links);
     rn_mem_free(routes->mem, route->names);
     rn_mem_free(routes->mem, route);
@@ -92,6 +95,8 @@ void rn_routes_fini(rn_routes *routes)
 
     while ((node = rn_map_first(&routes->by_names)) != NULL)
         route_free(routes, (rn_route *)(void *)node);
+    while (!TAILQ_EMPTY(&routes->bare))
+        route_free(routes, TAILQ_FIRST(&routes->bare));
     while ((node = rn_map_first(&routes->counters)) != NULL)
         counter_free(routes, (rn_counter *)(void *)((char *)node - offsetof(rn_counter, node)));
     rn_circuits_fini(&routes->circuits);
@@ -478,6 +483,15 @@ int rn_routes_wake(rn_routes *routes, ration_time now, rn_limit *limit, ration_t
     return RATION_OK;
 }
 
+int rn_routes_make(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out)
+{
+    const ration_text name = counter_name(routes, limit, key);
+
+    /* It has been, so it is no longer than any. */
+    return name.data == NULL ? RATION_ERR_NOMEM
+                             : counter_new(routes, now, limit, name, rn_book_share(routes->book, limit, key), out);
+}
+
 static rn_route *route_alloc(rn_routes *routes, rn_account *account, ration_text names)
 {
     rn_route *route = rn_mem_zalloc(routes->mem, 1, sizeof *route);
@@ -517,18 +531,32 @@ static ration_text names_field(ration_text names, size_t n)
 }
 
 /* A ceiling that follows an adaptive limit stands where that one does at the same key. */
+static void counter_follow(rn_counter *counter, rn_counter *leader, ration_time now)
+{
+    counter->lanes->leader = leader;
+    TAILQ_INSERT_TAIL(&leader->lanes->followers, counter, in_followers);
+    leader->pins++;
+    rn_share_resize(counter, now, leader->limit->kind->level(leader));
+}
+
 static void route_follow(const rn_route *route, ration_time now, rn_counter *counter)
 {
     for (size_t i = 0; i < route->count && counter->lanes->leader == NULL; i++) {
         rn_counter *leader = route->links[i].counter;
 
-        if (leader->limit->index != counter->limit->follows->index)
-            continue;
-        counter->lanes->leader = leader;
-        TAILQ_INSERT_TAIL(&leader->lanes->followers, counter, in_followers);
-        leader->pins++;
-        rn_share_resize(counter, now, leader->limit->kind->level(leader));
+        if (leader->limit->index == counter->limit->follows->index)
+            counter_follow(counter, leader, now);
     }
+}
+
+void rn_routes_follow(const rn_routes *routes, ration_time now, rn_counter *counter)
+{
+    rn_counter *leader = counter->limit->follows == NULL || counter->lanes->leader != NULL
+                             ? NULL
+                             : rn_routes_counter(routes, counter->limit->follows, counter->key);
+
+    if (leader != NULL)
+        counter_follow(counter, leader, now);
 }
 
 static void route_follows(const rn_route *route, ration_time now)
@@ -679,6 +707,10 @@ void rn_route_release(rn_routes *routes, rn_route *route)
 {
     if (--route->refs > 0)
         return;
+    if (route->bare) {
+        route_free(routes, route);
+        return;
+    }
     TAILQ_INSERT_TAIL(&routes->idle, route, idle);
     routes->idle_count++;
     if (routes->idle_count > IDLE_MAX) {
@@ -687,4 +719,77 @@ void rn_route_release(rn_routes *routes, rn_route *route)
         idle_remove(routes, oldest);
         route_free(routes, oldest);
     }
+}
+
+/* ---- for a reload ---- */
+
+/* Take the next of the names that `names_build` wrote. */
+static ration_text names_next(const rn_route *route, size_t *at)
+{
+    uint32_t size;
+
+    memcpy(&size, route->names + *at, sizeof size);
+    *at += sizeof size;
+    if (size == UINT32_MAX)
+        return (ration_text){NULL, 0};
+    *at += size;
+    return (ration_text){route->names + *at - size, size};
+}
+
+void rn_route_request(const rn_route *route, ration_request *out, ration_var *vars)
+{
+    ration_text *const texts[] = {&out->provider, &out->account, &out->target, &out->credential, &out->method,
+                                  &out->endpoint, &out->path,    &out->tenant, &out->class_name};
+    size_t at = 0;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = names_next(route, &at);
+
+    const ration_text auth = names_next(route, &at);
+
+    out->auth = auth.data == NULL ? RATION_AUTH_UNSET : (ration_auth)(auth.data[0] - '0');
+    out->vars = vars;
+    for (out->var_count = 0; at < route->names_size; out->var_count++) {
+        vars[out->var_count].name = names_next(route, &at);
+        vars[out->var_count].value = names_next(route, &at);
+    }
+}
+
+/* A copy at `*to`, which moves on. */
+static ration_text text_into(char **to, ration_text text)
+{
+    const ration_text copy = {text.data == NULL ? NULL : *to, text.size};
+
+    if (text.size > 0)
+        memcpy(*to, text.data, text.size);
+    *to += text.size;
+    return copy;
+}
+
+int rn_routes_bare(rn_routes *routes, rn_account *account, rn_circuit *circuit, const rn_route *like, rn_route **out)
+{
+    rn_route *route = rn_mem_zalloc(routes->mem, 1, sizeof *route);
+
+    if (route == NULL)
+        return RATION_ERR_NOMEM;
+    route->names = rn_mem_alloc(routes->mem, like->tenant.size + like->class_name.size + 1);
+    if (route->names == NULL) {
+        rn_mem_free(routes->mem, route);
+        return RATION_ERR_NOMEM;
+    }
+
+    char *to = route->names;
+
+    route->bare = true;
+    route->account = account;
+    route->provider = account->provider;
+    route->tenant = text_into(&to, like->tenant);
+    route->class_name = text_into(&to, like->class_name);
+    route->has_lanes = like->has_lanes;
+    route->circuit = circuit;
+    TAILQ_INSERT_TAIL(&routes->bare, route, idle);
+    if (circuit != NULL)
+        TAILQ_INSERT_TAIL(&circuit->routes, route, in_circuit);
+    *out = route;
+    return RATION_OK;
 }

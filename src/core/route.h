@@ -22,6 +22,8 @@ typedef struct rn_route {
     TAILQ_ENTRY(rn_route) idle; /* in the cache's list, least recently used first, while `refs` is 0 */
     uint32_t refs;              /* leases and waiters */
     bool cached;
+    bool bare;                  /* of leases from before a reload: it leads to no counters */
+    struct rn_route *successor; /* during a reload: the bare one of the leases that came by this */
     rn_account *account;
     rn_provider *provider;
     ration_text tenant; /* in `names`; absent: none */
@@ -51,7 +53,8 @@ typedef struct rn_routes {
     rn_circuits circuits;
     rn_kept kept;
     bool unclean;
-    ration_time lost_at; /* see rn_counter */
+    ration_time lost_at;       /* see rn_counter */
+    struct rn_route_list bare; /* in use, through their `idle` */
     struct rn_route_list idle;
     size_t idle_count;
     char *scratch;
@@ -73,6 +76,17 @@ rn_counter *rn_routes_counter(const rn_routes *routes, const rn_limit *limit, ra
 /* The same, and one of which something was kept is made. RATION_ERR_UNKNOWN: there is neither; RATION_ERR_NOMEM;
  * RATION_ERR_FULL: the limit is at `maxKeys`. */
 int rn_routes_wake(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out);
+/*
+ * For a reload. A counter that has been, however many there are. The names of a request that led to a route; there is
+ * room for RN_REQUEST_VARS_MAX of `vars`. A route for leases from before: an account and names, a circuit (NULL: none),
+ * no counters; without references. RATION_ERR_NOMEM.
+ */
+#define RN_REQUEST_VARS_MAX 2048 /* the names of a route have room for no more */
+int rn_routes_make(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out);
+void rn_route_request(const rn_route *route, ration_request *out, ration_var *vars);
+int rn_routes_bare(rn_routes *routes, rn_account *account, rn_circuit *circuit, const rn_route *like, rn_route **out);
+/* A ceiling that follows a limit is told where that one stands, if there is one at its key. */
+void rn_routes_follow(const rn_routes *routes, ration_time now, rn_counter *counter);
 void rn_route_release(rn_routes *routes, rn_route *route);
 
 /*

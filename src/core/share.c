@@ -146,6 +146,37 @@ static void share_describe(rn_counter *counter, ration_time now, ration_counter_
     (void)rn_ceiling_stats(counter->u.share, now, out);
 }
 
+/*
+ * Guarantees move by epochs: a loan ends under the guarantees of its time, and what is held above one that has shrunk
+ * drains. With the same tenants the ceiling itself goes on; with others its account is carried over by their names.
+ */
+static void share_carry(rn_counter *counter, ration_time now, rn_counter *from)
+{
+    const rn_ceiling_spec *spec = &counter->limit->spec.share.ceiling;
+    rn_ceiling *fresh = counter->u.share;
+    const int64_t size = counter->limit->follows != NULL && from->limit->follows != NULL
+                             ? rn_ceiling_size(from->u.share)
+                             : rn_ceiling_size(fresh);
+
+    if (rn_ceiling_reweight(from->u.share, now, spec, size) == RATION_OK) {
+        counter->u.share = from->u.share;
+        from->u.share = fresh;
+        return;
+    }
+    rn_ceiling_resize(fresh, now, size);
+    rn_ceiling_carry(fresh, now, from->u.share);
+}
+
+static void share_carry_hold(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold)
+{
+    (void)from;
+    if (was->lane == RN_LANE_UNKNOWN)
+        return;
+    hold->lane = was->share.tenant;
+    if (hold->lane != RN_LANE_UNKNOWN)
+        rn_ceiling_move(counter->u.share, &was->share, &hold->share);
+}
+
 static void share_reset(rn_counter *counter, ration_time now)
 {
     rn_ceiling_forget(counter->u.share, now);
@@ -270,6 +301,8 @@ const rn_kind rn_kind_share = {
     .observe = share_observe,
     .describe = share_describe,
     .reset = share_reset,
+    .carry = share_carry,
+    .carry_hold = share_carry_hold,
     .is_fresh = share_is_fresh,
     .lane_of = share_lane_of,
     .lane_count = share_lane_count,

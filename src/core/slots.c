@@ -151,6 +151,20 @@ static void slots_describe(rn_counter *counter, ration_time now, ration_counter_
     out->held = counter->u.slots.held;
 }
 
+static void slots_carry(rn_counter *counter, ration_time now, rn_counter *from)
+{
+    (void)now;
+    (void)from;
+    counter->u.slots.held = 0;
+}
+
+static void slots_carry_hold(rn_counter *counter, const rn_counter *from, rn_hold *was, rn_hold *hold)
+{
+    (void)from;
+    (void)was;
+    counter->u.slots.held = rn_add(counter->u.slots.held, hold->charge);
+}
+
 /* Whatever is counted here is held. */
 static void slots_reset(rn_counter *counter, ration_time now)
 {
@@ -178,5 +192,7 @@ const rn_kind rn_kind_concurrency = {
     .observe = slots_observe,
     .describe = slots_describe,
     .reset = slots_reset,
+    .carry = slots_carry,
+    .carry_hold = slots_carry_hold,
     .is_fresh = slots_is_fresh,
 };

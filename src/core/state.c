@@ -114,6 +114,52 @@ int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_recor
     return RATION_OK;
 }
 
+/* One entry under another number. */
+static int entry_copy(rn_kept *kept, rn_map *map, const kept_entry *entry, uint32_t number)
+{
+    const ration_record paused = {.type = RATION_RECORD_PAUSE, .u.paused = true};
+    char name[8192];
+    const ration_text named = {name, entry->name_size};
+    int err = RATION_OK;
+
+    if (entry->name_size > sizeof name)
+        return RATION_OK;
+    memcpy(name, entry->name, entry->name_size);
+    memcpy(name, &number, sizeof number);
+    if (entry->has_penalty)
+        err = rn_kept_put(kept, map, named, &entry->penalty);
+    if (err == RATION_OK && entry->has_state)
+        err = rn_kept_put(kept, map, named, &entry->state);
+    return err == RATION_OK && entry->paused ? rn_kept_put(kept, map, named, &paused) : err;
+}
+
+static int map_copy(rn_kept *kept, bool circuits, const rn_kept *from,
+                    bool (*number)(void *ctx, bool circuits, uint32_t was, ration_text key, uint32_t *out), void *ctx)
+{
+    const rn_map *map = circuits ? &from->circuits : &from->counters;
+    int err = RATION_OK;
+
+    for (rn_map_node *node = rn_map_first(map); node != NULL && err == RATION_OK; node = rn_map_next(node)) {
+        const kept_entry *entry = (const kept_entry *)(const void *)node;
+        const ration_text key = {entry->name + sizeof(uint32_t), entry->name_size - sizeof(uint32_t)};
+        uint32_t was;
+        uint32_t now;
+
+        memcpy(&was, entry->name, sizeof was);
+        if (number(ctx, circuits, was, key, &now))
+            err = entry_copy(kept, circuits ? &kept->circuits : &kept->counters, entry, now);
+    }
+    return err;
+}
+
+int rn_kept_copy(rn_kept *kept, const rn_kept *from,
+                 bool (*number)(void *ctx, bool circuits, uint32_t was, ration_text key, uint32_t *out), void *ctx)
+{
+    const int err = map_copy(kept, false, from, number, ctx);
+
+    return err == RATION_OK ? map_copy(kept, true, from, number, ctx) : err;
+}
+
 void rn_penalty_save(const rn_penalty *penalty, ration_record *out)
 {
     out->type = RATION_RECORD_PENALTY;

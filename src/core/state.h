@@ -21,6 +21,12 @@ void rn_kept_init(rn_kept *kept, const ration_allocator *mem);
 void rn_kept_fini(rn_kept *kept);
 /* Keep a copy for the name, instead of an earlier record of its type. RATION_ERR_NOMEM. */
 int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_record *record);
+/*
+ * All that still waits, under the numbers of other rules: `number` gives the one of a limit (or, where `circuits`, of a
+ * provider) at a key, and is false where there is none. RATION_ERR_NOMEM.
+ */
+int rn_kept_copy(rn_kept *kept, const rn_kept *from,
+                 bool (*number)(void *ctx, bool circuits, uint32_t was, ration_text key, uint32_t *out), void *ctx);
 /* A counter or circuit has been made: it goes on where it was. What was kept for it is forgotten. */
 void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now);
 void rn_kept_give_circuit(rn_kept *kept, struct rn_circuit *circuit, ration_time now);

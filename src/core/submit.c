@@ -98,6 +98,7 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
         place->charge = counter->limit->rule->counts == RATION_COUNTS_COST ? lease->cost : RATION_UNIT;
         rn_heap_node_init(&place->node);
         rn_heap_node_init(&place->by_charge);
+        place->heir = NULL;
     }
 }
 

@@ -46,11 +46,7 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",       [RN_TRACE_SAVE] = "save",
     [RN_TRACE_KEPT] = "kept",       [RN_TRACE_PAUSE] = "pause",       [RN_TRACE_RESUME] = "resume",
     [RN_TRACE_RESET] = "reset",     [RN_TRACE_GRANT] = "grant",       [RN_TRACE_DRAIN] = "drain",
-};
-
-/* Operations of the specification that this version cannot carry out. */
-static const char *const later_names[] = {
-    "reload",
+    [RN_TRACE_RELOAD] = "reload",
 };
 
 enum {
@@ -69,9 +65,11 @@ enum {
     GRANT = 1 << RN_TRACE_GRANT,
     OPERATES = 1 << RN_TRACE_PAUSE | 1 << RN_TRACE_RESUME | 1 << RN_TRACE_RESET | GRANT,
     DRAIN = 1 << RN_TRACE_DRAIN,
+    RELOAD = 1 << RN_TRACE_RELOAD,
     REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
               1 << RN_TRACE_ALLOCATION,
-    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | OPERATES | DRAIN | 1 << RN_TRACE_ADVANCE,
+    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | OPERATES | DRAIN | RELOAD |
+            1 << RN_TRACE_ADVANCE,
 };
 
 const char *rn_trace_op_name(rn_trace_op op)
@@ -565,10 +563,6 @@ static bool reading_op(reading *g)
         }
         known[count++] = op_names[op];
     }
-    for (size_t i = 0; i < sizeof later_names / sizeof later_names[0]; i++) {
-        if (rn_text_is(name, later_names[i]))
-            return fail(g, value->at, "op \"%s\" is not supported yet", later_names[i]);
-    }
 
     const char *const near = rn_nearest(name, known, count, known_at);
 
@@ -611,7 +605,7 @@ static bool reading_member(reading *g, size_t index)
             return members[i].take == NULL || members[i].take(g, &g->values[index], (char *)g->out + members[i].offset);
     }
     /* The config's own members are the config loader's to judge. */
-    return g->out->op == RN_TRACE_CONFIG || member_unknown(g, index);
+    return g->out->op == RN_TRACE_CONFIG || g->out->op == RN_TRACE_RELOAD || member_unknown(g, index);
 }
 
 static bool reading_members(reading *g)

@@ -46,6 +46,7 @@ typedef enum rn_trace_op {
     RN_TRACE_RESET,
     RN_TRACE_GRANT,
     RN_TRACE_DRAIN,
+    RN_TRACE_RELOAD,
     RN_TRACE_OP_COUNT,
 } rn_trace_op;
 

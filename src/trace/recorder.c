@@ -47,6 +47,8 @@ struct rn_recorder {
     const char **headers;
     size_t header_count;
 
+    ration_text config; /* of the reload to come; absent: none is */
+
     handle *handles;
     size_t handle_count;
     rn_trace_names names;
@@ -149,10 +151,16 @@ static int filter_init(rn_recorder *recorder, const ration_rules *rules)
 {
     int err = RATION_OK;
 
-    recorder->headers = rn_arena_zalloc(&recorder->arena, limit_count(rules) * 3, sizeof *recorder->headers);
-    if (recorder->headers == NULL)
+    /* A response may belong to a call of before a reload, so what mattered once goes on to matter. */
+    const char **headers =
+        rn_arena_zalloc(&recorder->arena, recorder->header_count + limit_count(rules) * 3, sizeof *headers);
+
+    if (headers == NULL)
         return RATION_ERR_NOMEM;
-    recorder->filter = (rn_trace_filter){recorder, header_matters, false};
+    if (recorder->header_count > 0)
+        memcpy(headers, recorder->headers, recorder->header_count * sizeof *headers);
+    recorder->headers = headers;
+    recorder->filter = (rn_trace_filter){recorder, header_matters, recorder->filter.body};
     for (size_t i = 0; i < rules->provider_count && err == RATION_OK; i++) {
         err = headers_add(recorder, rules->providers[i].limits, rules->providers[i].limit_count);
         recorder->filter.body = recorder->filter.body || rules->providers[i].errors.body_contains != NULL;
@@ -198,6 +206,13 @@ static void recorder_settle(rn_recorder *recorder)
         recorder_write(recorder);
     if (err != RATION_OK)
         recorder_stop(recorder, err);
+}
+
+static void config_forget(rn_recorder *recorder)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the address is the same, only the const goes. */
+    rn_mem_free(recorder->mem, (void *)(uintptr_t)recorder->config.data);
+    recorder->config = (ration_text){NULL, 0};
 }
 
 static void sink_call(void *ctx, const ration_call *call)
@@ -247,6 +262,13 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_DRAIN:
         rn_trace_write_operate(out, call);
         break;
+    case RATION_OP_RELOAD:
+        if (recorder->config.data == NULL)
+            recorder_stop(recorder, RATION_ERR_CONFIG);
+        else
+            rn_trace_write_reload(out, call->at, recorder->config);
+        config_forget(recorder);
+        break;
     case RATION_OP_ADVANCE:
     case RATION_OP_REPORT:
         rn_trace_write_op(out, call->at, "advance", none);
@@ -293,7 +315,7 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
                                      err == RATION_OK ? "noted" : "unknown");
         return;
     }
-    if (call->op >= RATION_OP_PAUSE && call->op <= RATION_OP_DRAIN) {
+    if (call->op >= RATION_OP_PAUSE && call->op <= RATION_OP_RELOAD) {
         rn_trace_write_operate_answer(&recorder->out, call, err);
         return;
     }
@@ -388,6 +410,24 @@ int rn_recorder_new(const rn_recorder_options *options, rn_recorder **out)
     return RATION_OK;
 }
 
+int rn_recorder_reload(rn_recorder *recorder, ration_text config, const ration_rules *rules)
+{
+    char *copy = rn_mem_textdup(recorder->mem, config);
+
+    if (copy == NULL)
+        return RATION_ERR_NOMEM;
+
+    const int err = filter_init(recorder, rules);
+
+    if (err != RATION_OK) {
+        rn_mem_free(recorder->mem, copy);
+        return err;
+    }
+    config_forget(recorder);
+    recorder->config = (ration_text){copy, config.size};
+    return RATION_OK;
+}
+
 const ration_sink *rn_recorder_sink(const rn_recorder *recorder)
 {
     return &recorder->sink;
@@ -407,6 +447,7 @@ void rn_recorder_free(rn_recorder *recorder)
     if (recorder == NULL)
         return;
     rn_recorder_flush(recorder);
+    config_forget(recorder);
     rn_output_fini(&recorder->out);
     rn_arena_fini(&recorder->arena);
     rn_mem_free(recorder->mem, recorder->handles);

@@ -39,6 +39,13 @@ int rn_recorder_new(const rn_recorder_options *options, rn_recorder **out);
 /* Writes what is left. NULL is fine. */
 void rn_recorder_free(rn_recorder *recorder);
 
+/*
+ * The engine is about to be given other rules, of this config (from rn_config_json): right before each
+ * `ration_engine_reload`, or the recording ends there with RATION_ERR_CONFIG. Both are borrowed for the call.
+ * RATION_ERR_NOMEM: nothing changed.
+ */
+RATION_MUST_CHECK int rn_recorder_reload(rn_recorder *recorder, ration_text config, const ration_rules *rules);
+
 /* For `ration_engine_options.sink`. Borrowed. */
 const ration_sink *rn_recorder_sink(const rn_recorder *recorder);
 

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include <ration/operate.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/decider.h"
@@ -159,6 +161,19 @@ static int replay_events(rn_replay *replay)
     return RATION_OK;
 }
 
+/* Parse the config that a line is. */
+static int config_parse(rn_replay *replay, const rn_trace_line *line, ration_config **out)
+{
+    const ration_config_options options = {
+        .allocator = replay->mem,
+        .recording = true,
+        .first_line = (uint32_t)line->number,
+    };
+    const char *const name = replay->options.name != NULL ? replay->options.name : "trace";
+
+    return ration_config_parse(line->text, name, &options, out, &replay->faults);
+}
+
 static int replay_config(rn_replay *replay, const rn_trace_line *line)
 {
     replay->config_line = line->number;
@@ -167,13 +182,7 @@ static int replay_config(rn_replay *replay, const rn_trace_line *line)
     if (replay->options.rules != NULL)
         return RATION_OK;
 
-    const ration_config_options options = {
-        .allocator = replay->mem,
-        .recording = true,
-        .first_line = (uint32_t)line->number,
-    };
-    const char *const name = replay->options.name != NULL ? replay->options.name : "trace";
-    const int err = ration_config_parse(line->text, name, &options, &replay->config, &replay->faults);
+    const int err = config_parse(replay, line, &replay->config);
 
     if (err == RATION_OK)
         replay->rules = ration_config_rules(replay->config);
@@ -346,6 +355,30 @@ static int replay_save(rn_replay *replay, const rn_trace_line *line)
     return err == RATION_ERR_INVALID ? RATION_OK : err;
 }
 
+static int replay_reload(rn_replay *replay, const rn_trace_line *line)
+{
+    const ration_call call = {.op = RATION_OP_RELOAD, .at = line->at};
+    ration_config *config = NULL;
+    ration_fault fault;
+    int err = RATION_OK;
+
+    /* Rules that count instead of the trace's own count to its end. */
+    if (replay->options.rules == NULL) {
+        err = config_parse(replay, line, &config);
+        if (err != RATION_OK)
+            return err;
+        err = ration_engine_reload(replay->engine, line->at, ration_config_rules(config), &fault);
+    }
+    if (err == RATION_ERR_CONFIG) {
+        rn_trace_fault_set(&replay->fault, line->number, line->text, 0, "the config's %s: %s", fault.path, fault.text);
+        err = RATION_ERR_SYNTAX;
+    }
+    if (err == RATION_OK)
+        rn_trace_write_operate_answer(&replay->out, &call, RATION_OK);
+    ration_config_free(config);
+    return err;
+}
+
 /* What operators do. */
 static int replay_operate(rn_replay *replay, const rn_trace_line *line)
 {
@@ -404,6 +437,8 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
     case RN_TRACE_GRANT:
     case RN_TRACE_DRAIN:
         return replay_operate(replay, line);
+    case RN_TRACE_RELOAD:
+        return replay_reload(replay, line);
     case RN_TRACE_ADVANCE:
     case RN_TRACE_BLANK:
     case RN_TRACE_OUTPUT:

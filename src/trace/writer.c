@@ -596,7 +596,7 @@ static const struct {
 } operations[] = {
     [RATION_OP_PAUSE] = {"pause", "paused"},   [RATION_OP_RESUME] = {"resume", "resumed"},
     [RATION_OP_RESET] = {"reset", "reset"},    [RATION_OP_GRANT] = {"grant", "granted"},
-    [RATION_OP_DRAIN] = {"drain", "draining"},
+    [RATION_OP_DRAIN] = {"drain", "draining"}, [RATION_OP_RELOAD] = {"reload", "reloaded"},
 };
 
 static void operate_open(rn_output *out, const ration_call *call)
@@ -639,14 +639,25 @@ void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *st
     line_close(out);
 }
 
+/* The members of the object, without its opening brace, to the end of the line. */
+static void config_members(rn_output *out, ration_text json)
+{
+    if (json.size > 2)
+        rn_output_raw(out, (ration_text){",", 1});
+    rn_output_raw(out, rn_text_slice(json, 1, json.size));
+    rn_output_newline(out);
+}
+
 void rn_trace_write_config(rn_output *out, ration_time started_at, ration_text json)
 {
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "op", "config");
     rn_output_ms(out, "startedAt", started_at.us);
-    /* The members of the object, without its opening brace. */
-    if (json.size > 2)
-        rn_output_raw(out, (ration_text){",", 1});
-    rn_output_raw(out, rn_text_slice(json, 1, json.size));
-    rn_output_newline(out);
+    config_members(out, json);
+}
+
+void rn_trace_write_reload(rn_output *out, ration_time at, ration_text json)
+{
+    op_open(out, at, "reload", (ration_text){NULL, 0});
+    config_members(out, json);
 }

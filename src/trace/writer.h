@@ -31,7 +31,8 @@ void rn_trace_write_decision(rn_output *out, ration_time at, const char *op, rat
 void rn_trace_write_answer(rn_output *out, ration_time at, const char *op, ration_text id, const char *result);
 /* "noted" or "unknown": the answer to what a health check came to. */
 void rn_trace_write_health_answer(rn_output *out, ration_time at, ration_text account, bool ok, const char *result);
-/* "paused", "resumed", "reset", "granted", "draining"; with an error "unknown": the answer to what an operator did. */
+/* "paused", "resumed", "reset", "granted", "draining",
+ * "reloaded"; with an error "unknown": the answer to what an operator did. */
 void rn_trace_write_operate_answer(rn_output *out, const ration_call *call, int err);
 /* The answer to a state that was loaded. */
 void rn_trace_write_state_answer(rn_output *out, ration_time at);
@@ -76,6 +77,8 @@ void rn_trace_write_release(rn_output *out, ration_time at, ration_text id, cons
 void rn_trace_write_op(rn_output *out, ration_time at, const char *op, ration_text id);
 /* pause, resume, reset, grant, drain */
 void rn_trace_write_operate(rn_output *out, const ration_call *call);
+/* `json`: the new config as an object, from rn_config_json. */
+void rn_trace_write_reload(rn_output *out, ration_time at, ration_text json);
 void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok);
 void rn_trace_write_save(rn_output *out, ration_time at, bool all);
 void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state);

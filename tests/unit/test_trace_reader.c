@@ -206,7 +206,6 @@ static const struct {
     {"op is a number", "{\"at\":1,\"op\":2}", 14, "a number where a text should be"},
     {"nearly an op", "{\"at\":1,\"op\":\"aquire\",\"id\":\"a\"}", 14, "no op \"aquire\" (acquire?)"},
     {"no op at all", "{\"at\":1,\"op\":\"tango\",\"id\":\"a\"}", 14, "no op \"tango\""},
-    {"an op of later", "{\"at\":1,\"op\":\"reload\"}", 14, "op \"reload\" is not supported yet"},
     {"a member nearly known", "{\"at\":1,\"op\":\"acquire\",\"id\":\"a\",\"hodl\":1}", 33,
      "acquire has no member \"hodl\" (hold?)"},
     {"a member of another op", "{\"at\":1,\"op\":\"renew\",\"id\":\"a\",\"outcome\":1}", 31,

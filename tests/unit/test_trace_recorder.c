@@ -250,6 +250,27 @@ static void operators_are_told_as_they_were(void **state)
     rn_recorder_free(recorder);
 }
 
+static void a_reload_has_its_config_or_ends_the_recording(void **state)
+{
+    static const ration_call call = {.op = RATION_OP_RELOAD, .rules = &rules};
+    static const ration_text config = TEXT("{\"b\":2}");
+    rn_recorder *recorder = NULL;
+
+    (void)state;
+    CHECK_EQ(rn_recorder_new(&options, &recorder), RATION_OK);
+    CHECK_EQ(rn_recorder_reload(recorder, config, &rules), RATION_OK);
+    call_of(recorder, &call, RATION_OK, NULL);
+    CHECK_EQ(rn_recorder_reload(recorder, config, &rules), RATION_OK);
+    call_of(recorder, &call, RATION_ERR_CONFIG, NULL);
+    wrote(recorder, HEAD "{\"at\":0,\"op\":\"reload\",\"b\":2}\n"
+                         "{\"at\":0,\"op\":\"reload\",\"result\":\"reloaded\"}\n"
+                         "{\"at\":0,\"op\":\"advance\"}\n");
+    call_of(recorder, &call, RATION_OK, NULL);
+    CHECK_EQ(failures, 1);
+    CHECK_EQ(failure, RATION_ERR_CONFIG);
+    rn_recorder_free(recorder);
+}
+
 static void failed_calls_and_reports_only_advance(void **state)
 {
     rn_recorder *const recorder = recorder_of();
@@ -388,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(health_is_told_by_its_account, fresh, done),
         cmocka_unit_test_setup_teardown(saves_are_told, fresh, done),
         cmocka_unit_test_setup_teardown(operators_are_told_as_they_were, fresh, done),
+        cmocka_unit_test_setup_teardown(a_reload_has_its_config_or_ends_the_recording, fresh, done),
         cmocka_unit_test_setup_teardown(failed_calls_and_reports_only_advance, fresh, done),
         cmocka_unit_test_setup_teardown(only_headers_that_matter_and_no_secret, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_is_written_at_the_end, fresh, done),
