@@ -151,9 +151,13 @@ static int keys_wake(const rn_jobs *jobs, ration_time now, rn_decider *decider)
 
         request.account = ration_text_of(rn_config_account(jobs->config, job->account)->name);
         request.method = ration_text_of(job->method);
-        request.endpoint = ration_text_of(job->path);
-        request.vars = job->vars;
-        request.var_count = job->var_count;
+        if (strchr(job->path, '{') == NULL) {
+            request.path = ration_text_of(job->path);
+        } else { /* as a path it would make a counter of its own for {name} */
+            request.endpoint = ration_text_of(job->path);
+            request.vars = job->vars;
+            request.var_count = job->var_count;
+        }
         request.tenant = ration_text_of(job->tenant);
         request.priority = job->priority;
         request.cost = job->cost;

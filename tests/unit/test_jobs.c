@@ -546,7 +546,7 @@ static void a_window_in_the_middle(void **state)
     plan_at(h.jobs, ration_time_of(12 * HOUR), &decider.base);
     rn_builder_init(&b, text, sizeof text);
     plan_text(h.jobs, &b);
-    CHECK_STR(text, "i 3600000 -; j 3600000 -; q x=1 180/36; q x=2 200/12; ");
+    CHECK_STR(text, "i 3600000 -; j 3600000 -; q x=1 180/36; q x=2 200/36; ");
     house_end(&h);
     ration_engine_free(engine);
 }
@@ -562,22 +562,27 @@ static void what_was_kept_counts_at_once(void **state)
         .at = {11 * HOUR},
         .u.quota = {.window_end = {24 * HOUR}, .used = 150 * RATION_UNIT, .max = RATION_UNSET, .mark = RATION_UNSET},
     };
-    const ration_state kept = {.records = &record, .count = 1};
+    ration_record records[] = {record, record};
+    const ration_state kept = {.records = records, .count = 2};
     rn_engine_decider decider;
     ration_totals totals;
     char text[1024];
     rn_builder b;
-    house h = house_of(PROVIDER "  - { name: q, " DAILY "max: 200, scope: { by: [account] } }\n"
+    house h = house_of(PROVIDER "  - { name: q, " DAILY "max: 200, scope: { by: [account] } }\n  - { name: w, " DAILY
+                                "max: 200, scope: { by: [\"var:x\"] } }\n"
                                 "accounts: [{ name: me, provider: p }]\njobs:\n"
-                                "- { name: i, account: me, endpoint: \"/a/{x}/d\", interval: 1h }\n");
+                                "- { name: i, account: me, endpoint: \"/a/{x}/d\", interval: 1h }\n"
+                                "- { name: j, account: me, endpoint: \"/a/7/d\", interval: 1h }\n");
     ration_engine *engine = engine_of(&h, &decider);
 
     (void)state;
+    records[1].limit = ration_text_of("w");
+    records[1].key = ration_text_of("x=7");
     CHECK_EQ(ration_engine_load(engine, ration_time_of(12 * HOUR), &kept, NULL), RATION_OK);
     plan_at(h.jobs, ration_time_of(12 * HOUR), &decider.base);
     rn_builder_init(&b, text, sizeof text);
     plan_text(h.jobs, &b);
-    CHECK_STR(text, "i 3600000 -; q me 50/12; ");
+    CHECK_STR(text, "i 3600000 -; j 3600000 -; q me 50/24; w x={x} 50/12; w x=7 50/24; ");
     ration_engine_totals(engine, &totals);
     CHECK_EQ(totals.submitted, 0);
     house_end(&h);
