@@ -209,9 +209,10 @@ static int options_check(const rn_command *self, const simulate_options *o, cons
         return rn_usage_error(self, "--retry-after is what a refusal by --ceiling tells, and there is no --ceiling");
     if (o->day.span_us == 0 && given->of_mode[MODE_DAY] != NULL)
         return rn_usage_error(self, "%s is for a simulated day: give --for too", given->of_mode[MODE_DAY]);
-    if (o->day.span_us > 0 && given->of_mode[MODE_PROVIDER] != NULL)
+    if (o->day.span_us > 0 && given->of_mode[MODE_PROVIDER] != NULL) {
         return rn_usage_error(self, "%s has no part in a simulated day: all of FILE's jobs run, and nothing listens",
                               given->of_mode[MODE_PROVIDER]);
+    }
     if (o->day.record != NULL && (o->day.faults & (RN_DAY_RESTART | RN_DAY_KILL)) != 0)
         return rn_usage_error(self, "--record writes the trace of one engine: not with the faults restart and kill");
     return RN_EXIT_OK;

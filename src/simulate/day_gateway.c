@@ -258,7 +258,6 @@ static void totals_keep(rn_day *day)
 static void process_end(rn_day *day)
 {
     rn_day_gateway *gw = &day->gateway;
-    rn_day_event *const events[] = {&gw->wake, &gw->flush, &gw->kept, &gw->replan, &gw->drain};
 
     if (gw->engine == NULL)
         return;
@@ -269,8 +268,11 @@ static void process_end(rn_day *day)
     gw->jobs = NULL;
     gw->draining = false;
     gw->flushing = false;
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        rn_day_not(day, events[i]);
+    rn_day_not(day, &gw->wake);
+    rn_day_not(day, &gw->flush);
+    rn_day_not(day, &gw->kept);
+    rn_day_not(day, &gw->replan);
+    rn_day_not(day, &gw->drain);
 }
 
 static int up_later(rn_day *day)

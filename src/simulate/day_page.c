@@ -238,8 +238,8 @@ static void chart_open(rn_output *out, int64_t height, const char *what, const c
 
 static int64_t tick_us(int64_t span_us)
 {
-    static const int64_t steps[] = {10 * 60 * INT64_C(1000000),
-                                    30 * 60 * INT64_C(1000000),
+    static const int64_t steps[] = {600 * INT64_C(1000000),
+                                    1800 * INT64_C(1000000),
                                     HOUR_US,
                                     3 * HOUR_US,
                                     6 * HOUR_US,

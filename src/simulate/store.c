@@ -51,7 +51,7 @@ static ration_text text_copy(char **room, ration_text text)
 {
     const ration_text copy = {text.data != NULL ? *room : NULL, text.size};
 
-    if (text.size > 0)
+    if (text.data != NULL && text.size > 0)
         memcpy(*room, text.data, text.size);
     *room += text.size;
     return copy;
@@ -61,7 +61,7 @@ static const ration_part *parts_copy(char **room, const ration_part *parts, size
 {
     char *const copy = *room;
 
-    if (count > 0)
+    if (parts != NULL && count > 0)
         memcpy(copy, parts, count * sizeof *parts);
     *room += count * sizeof *parts;
     return (const ration_part *)(const void *)copy;
