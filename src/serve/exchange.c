@@ -2,9 +2,10 @@
 /*
  * One call's life: from the head of a request to the end of its response.
  *
- * What a call holds follows from its state: nothing in OPEN, a waiter in WAITING, a lease and perhaps an upstream in
- * SENDING, LOOKING and RESPONDING. Whatever ends it (an answer, a client that leaves, a broken provider, a refusal, a
- * shutdown) ends it through `rn_exchange_end`, so no path can forget a lease, a waiter or a body.
+ * What a call holds follows from its state: nothing in OPEN, a body in ESTIMATING, a waiter in WAITING, a lease and
+ * perhaps an upstream in SENDING, LOOKING and RESPONDING. Whatever ends it (an answer, a client that leaves, a broken
+ * provider, a refusal, a shutdown) ends it through `rn_exchange_end`, so no path can forget a lease, a waiter or a
+ * body.
  *
  * A client may leave in the same turn in which its waiter is granted: the cancel then comes too late, and the event
  * with this exchange in it is on its way. LEAVING keeps the memory until that event has been taken.
@@ -22,9 +23,10 @@
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
 #define SEEN_MAX_BYTES ((size_t)1 << 20)
-#define LONG_TARGET_BYTES 8000 /* RFC 9112, 3: up to here a target ought to be taken */
+#define ESTIMATES_MAX_BYTES ((size_t)128 << 20) /* of all bodies that are kept; beyond it defaults hold */
+#define LONG_TARGET_BYTES 8000                  /* RFC 9112, 3: up to here a target ought to be taken */
 
-static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "waiting",    "sending",
+static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "estimating", "waiting", "sending",
                                                             "looking", "responding", "leaving"};
 
 const char *rn_exchange_state_name(rn_exchange_state state)
@@ -57,6 +59,7 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     x->in = in;
     x->id = gw->counts.requests;
     x->waited_us = RATION_UNSET;
+    x->cost = RATION_UNSET;
     x->job = RN_NO_JOB;
     rn_inbound_set_user(in, x);
     TAILQ_INSERT_TAIL(&gw->states[RN_EXCHANGE_OPEN], x, link);
@@ -64,8 +67,18 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     return x;
 }
 
+void rn_exchange_forget_body(rn_exchange *x)
+{
+    if (x->estimate == NULL)
+        return;
+    x->gateway->estimate_bytes -= x->estimate->body.size;
+    rn_estimate_free(x->estimate);
+    x->estimate = NULL;
+}
+
 static void exchange_free(rn_exchange *x)
 {
+    rn_mem_free(rn_mem_default(), x->usage);
     if (x->job != RN_NO_JOB)
         rn_planning_leaves(x->gateway->planning, x->job, x->sent);
     rn_mem_free(rn_mem_default(), x->span);
@@ -84,7 +97,7 @@ static void copy(char *out, size_t size, ration_text text)
 }
 
 /* What the event of this call will tell, if somebody is there to hear it. A call without it has no event. */
-static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_directives *directives)
+static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_route *route, const rn_directives *directives)
 {
     if (!rn_bulletin_heard(x->gateway->bulletin))
         return;
@@ -92,12 +105,13 @@ static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_direct
     if (x->span == NULL)
         return;
     x->span->began_at = rn_loop_now(x->gateway->loop);
+    x->span->cost = x->cost != RATION_UNSET ? x->cost : rn_costs_find(x->to->costs, route->path).usual;
     copy(x->span->method, sizeof x->span->method, head->method);
     copy(x->span->tenant, sizeof x->span->tenant, directives->tenant);
     copy(x->span->traceparent, sizeof x->span->traceparent, rn_http_find(head->fields, "traceparent"));
 }
 
-static void span_tell(const rn_exchange *x, ration_outcome outcome)
+static void span_tell(const rn_exchange *x, const ration_completion *how)
 {
     static const char *const outcomes[] = {
         [RATION_OUTCOME_SUCCESS] = "success",
@@ -125,18 +139,38 @@ static void span_tell(const rn_exchange *x, ration_outcome outcome)
         rn_output_str(out, "limit", span->limit);
     if (x->status > 0)
         rn_output_int(out, "status", x->status);
-    rn_output_str(out, "outcome", outcomes[outcome]);
+    rn_output_str(out, "outcome", outcomes[how->outcome]);
+    rn_output_micro(out, "cost", how->cost != RATION_UNSET ? how->cost : span->cost);
     if (span->traceparent[0] != '\0')
         rn_output_str(out, "traceparent", span->traceparent);
     rn_bulletin_tell(x->gateway->bulletin);
+}
+
+/* What the response has told of its cost; RATION_UNSET: nothing, the estimate stands. Counts it. */
+static int64_t exchange_usage(rn_exchange *x)
+{
+    rn_gateway_counters *counts = &x->gateway->counts;
+
+    if (x->usage == NULL) {
+        if (x->cost_rule != NULL && rn_cost_is_told(x->cost_rule))
+            counts->settled[RN_COST_ESTIMATE]++;
+        return RATION_UNSET;
+    }
+    const rn_usage_told told = rn_usage_end(x->usage, x->ended);
+    counts->settled[told.source]++;
+    /* What failed has no usage, and nobody misses it. */
+    if (told.fault != RN_USAGE_FINE && x->status / 100 == 2)
+        counts->usage_faults[told.fault]++;
+    return told.micro;
 }
 
 static void exchange_release(rn_exchange *x, ration_outcome outcome)
 {
     rn_decider *d = x->gateway->decider;
     const ration_time now = rn_loop_now(x->gateway->loop);
-    const ration_completion completion = {.outcome = outcome, .cost = RATION_UNSET};
+    const ration_completion completion = {.outcome = outcome, .cost = exchange_usage(x)};
 
+    span_tell(x, &completion);
     if (x->hold != NULL)
         rn_hold_learn(x->hold, now, rn_sub(now.us, x->granted_at.us), outcome == RATION_OUTCOME_SUCCESS);
     if (d->ops->release(d, now, x->lease, &completion) != RATION_OK)
@@ -154,6 +188,7 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
         rn_upstream_abort(x->up);
     x->in = NULL;
     x->up = NULL;
+    rn_exchange_forget_body(x);
 
     if (x->state == RN_EXCHANGE_WAITING) {
         const int err = d->ops->cancel(d, rn_loop_now(gw->loop), x->lease);
@@ -164,7 +199,6 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
         }
     } else if (x->lease.generation != 0) {
         exchange_release(x, outcome);
-        span_tell(x, outcome);
         rn_gateway_touch(gw);
     }
     exchange_free(x);
@@ -454,7 +488,7 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
         .class_name = directives->class_name,
         .priority = directives->priority,
         .retry = directives->retry,
-        .cost = directives->cost,
+        .cost = x->cost,
         .hold_us = exchange_hold(x, route, directives),
         .wait_us = directives->wait_us != RATION_UNSET ? directives->wait_us : settings->wait_us,
         .ttl_us = RATION_UNSET,
@@ -462,7 +496,7 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
     };
     ration_decision decision;
 
-    span_begin(x, head, directives);
+    span_begin(x, head, route, directives);
     const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
     rn_gateway_touch(gw);
     if (err == RATION_ERR_INVALID) {
@@ -527,6 +561,80 @@ static void on_event(rn_party *party, const ration_event *event)
     }
 }
 
+/* ---- what it will cost */
+
+/* The number was found, or there is none: ask the decider. */
+static void exchange_estimated(rn_exchange *x, rn_estimate_source source)
+{
+    const rn_estimate *estimate = x->estimate;
+
+    x->gateway->counts.estimates[source]++;
+    exchange_submit(x, rn_inbound_head(x->in), &estimate->route, &estimate->directives);
+}
+
+static void exchange_estimate_feed(rn_exchange *x, ration_text bytes)
+{
+    rn_gateway *gw = x->gateway;
+    rn_estimate *estimate = x->estimate;
+
+    if (rn_estimate_feed(estimate, bytes) != RATION_OK) {
+        exchange_error(x, RATION_ERR_NOMEM);
+        return;
+    }
+    gw->estimate_bytes += bytes.size;
+    if (estimate->body.size <= (uint64_t)x->cost_rule->estimate_body && gw->estimate_bytes <= ESTIMATES_MAX_BYTES)
+        return;
+    rn_inbound_pause(x->in);
+    exchange_estimated(x, RN_ESTIMATE_DEFAULT);
+}
+
+static void exchange_estimate_end(rn_exchange *x, rn_http_fields trailers)
+{
+    rn_estimate *estimate = x->estimate;
+
+    estimate->whole = true;
+    estimate->trailers = trailers;
+    exchange_estimated(x, rn_cost_in_body(estimate, &x->cost) ? RN_ESTIMATE_POINTER : RN_ESTIMATE_DEFAULT);
+}
+
+/* Whether there is a body to look for the number in, and room for it. */
+static bool exchange_may_read(const rn_exchange *x, const rn_http_head *head)
+{
+    return x->cost_rule->estimate_pointer != NULL && head->body_bytes != 0 &&
+           head->body_bytes <= x->cost_rule->estimate_body && x->gateway->estimate_bytes < ESTIMATES_MAX_BYTES;
+}
+
+/* The client's word, else what the config says where to look; a body is read first. */
+static void exchange_price(rn_exchange *x, const rn_http_head *head, const rn_route *route,
+                           const rn_directives *directives)
+{
+    rn_gateway *gw = x->gateway;
+    const rn_cost_rule *rule = x->to->costs->any ? rn_costs_find(x->to->costs, route->path).rule : NULL;
+
+    x->cost_rule = rule;
+    x->cost = directives->cost;
+    if (x->cost != RATION_UNSET || rule == NULL || !rn_cost_is_estimated(rule)) {
+        exchange_submit(x, head, route, directives);
+        return;
+    }
+    x->cost = rule->estimate_default;
+    if (rn_cost_in_fields(rule, head->fields, &x->cost)) {
+        gw->counts.estimates[RN_ESTIMATE_HEADER]++;
+    } else if (exchange_may_read(x, head)) {
+        x->estimate = rn_estimate_new(rule, directives, route);
+        if (x->estimate == NULL) {
+            exchange_error(x, RATION_ERR_NOMEM);
+            return;
+        }
+        rn_exchange_enter(x, RN_EXCHANGE_ESTIMATING);
+        rn_inbound_resume(x->in);
+        return;
+    } else {
+        gw->counts.estimates[RN_ESTIMATE_DEFAULT]++;
+    }
+    exchange_submit(x, head, route, directives);
+}
+
 /* ---- what net says about the client */
 
 static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
@@ -559,19 +667,31 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         return;
     }
     if (exchange_assign(x, &directives))
-        exchange_submit(x, head, &route, &directives);
+        exchange_price(x, head, &route, &directives);
 }
 
 static void on_body(void *user, rn_inbound *in, ration_text bytes)
 {
+    rn_exchange *x = rn_inbound_user(in);
+
     (void)user;
-    rn_exchange_relay(rn_inbound_user(in), bytes);
+    if (x->state == RN_EXCHANGE_ESTIMATING) {
+        exchange_estimate_feed(x, bytes);
+    } else {
+        rn_exchange_relay(x, bytes);
+    }
 }
 
 static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
 {
+    rn_exchange *x = rn_inbound_user(in);
+
     (void)user;
-    rn_exchange_relay_end(rn_inbound_user(in), trailers);
+    if (x->state == RN_EXCHANGE_ESTIMATING) {
+        exchange_estimate_end(x, trailers);
+    } else {
+        rn_exchange_relay_end(x, trailers);
+    }
 }
 
 static void on_drain(void *user, rn_inbound *in)
@@ -589,7 +709,7 @@ static void on_gone(void *user, rn_inbound *in, rn_gone why)
     rn_gateway *gw = user;
 
     (void)why;
-    if (x->state == RN_EXCHANGE_WAITING) {
+    if (x->state == RN_EXCHANGE_WAITING || x->state == RN_EXCHANGE_ESTIMATING) {
         gw->counts.gone_waiting++;
     } else {
         gw->counts.gone_running++;

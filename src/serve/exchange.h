@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
+#include "serve/cost.h"
 #include "serve/directives.h"
 #include "serve/gateway.h"
 #include "serve/holds.h"
@@ -41,6 +42,7 @@ typedef struct rn_destination {
     const ration_error_rule *errors;
     const ration_breaker_rule *breaker;
     const rn_holds *holds;
+    const rn_costs *costs;
     rn_upstream_pool *pool;
     rn_origin *origin;
     rn_check check;
@@ -49,6 +51,7 @@ typedef struct rn_destination {
 /* What the event of a call tells beside what the exchange knows anyway. */
 typedef struct rn_span {
     ration_time began_at;
+    int64_t cost; /* as asked for, or as the config has it */
     char method[16];
     char tenant[64];
     char limit[64];       /* that made it wait; "": none did */
@@ -60,18 +63,23 @@ typedef struct rn_exchange {
     TAILQ_ENTRY(rn_exchange) link;
     rn_gateway *gateway;
     rn_exchange_state state;
-    rn_inbound *in;             /* NULL: answered, or gone */
-    rn_upstream *up;            /* NULL: not started, or over */
-    const rn_destination *to;   /* NULL until the account is known */
-    ration_lease lease;         /* generation 0: none */
-    ration_time granted_at;     /* with a lease */
-    rn_hold_learner *hold;      /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
-    const rn_http_head *answer; /* LOOKING: the head that is kept back, borrowed from `up` */
-    rn_output seen;             /* LOOKING: the beginning of its body */
-    uint64_t id;                /* the second half of Ration-Request-Id */
-    int64_t waited_us;          /* RATION_UNSET: it never waited */
-    size_t job;                 /* whose request it is, counted as one; RN_NO_JOB: nobody's */
-    int status;                 /* of the provider; 0: none yet */
+    rn_inbound *in;                /* NULL: answered, or gone */
+    rn_upstream *up;               /* NULL: not started, or over */
+    const rn_destination *to;      /* NULL until the account is known */
+    ration_lease lease;            /* generation 0: none */
+    ration_time granted_at;        /* with a lease */
+    rn_hold_learner *hold;         /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
+    const rn_http_head *answer;    /* LOOKING: the head that is kept back, borrowed from `up` */
+    rn_output seen;                /* LOOKING: the beginning of its body */
+    const rn_cost_rule *cost_rule; /* NULL: the config says nothing of what calls cost */
+    int64_t cost;                  /* as asked for; RATION_UNSET: as the config has it */
+    rn_estimate *estimate;         /* a body that was read before the call was granted; NULL: none, or it has gone on */
+    rn_usage *usage;               /* from the response's head on; NULL: none tells what it has cost */
+    bool ended;                    /* the response has come to its end */
+    uint64_t id;                   /* the second half of Ration-Request-Id */
+    int64_t waited_us;             /* RATION_UNSET: it never waited */
+    size_t job;                    /* whose request it is, counted as one; RN_NO_JOB: nobody's */
+    int status;                    /* of the provider; 0: none yet */
     bool retry;
     bool sent;      /* to the provider */
     bool throttled; /* the provider said "too many" */
@@ -95,6 +103,9 @@ struct rn_gateway {
     size_t pool_count;
     rn_holds *holds; /* one per provider */
     size_t hold_count;
+    rn_costs *costs; /* one per provider */
+    size_t cost_count;
+    size_t estimate_bytes;        /* of bodies that are kept now */
     rn_destination *destinations; /* one per account */
     size_t destination_count;
     rn_map accounts;
@@ -159,6 +170,9 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size);
 /* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
 size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size);
+
+/* The body of the request has gone on, or never will. */
+void rn_exchange_forget_body(rn_exchange *x);
 
 /* ---- check.c */
 

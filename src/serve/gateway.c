@@ -328,6 +328,22 @@ static int holds_make(rn_gateway *gw, size_t count)
     return RATION_OK;
 }
 
+/* Where each provider tells what calls cost. */
+static int costs_make(rn_gateway *gw, size_t count)
+{
+    gw->costs = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->costs);
+    if (gw->costs == NULL)
+        return RATION_ERR_NOMEM;
+    while (gw->cost_count < count) {
+        const ration_provider_rule *rule = &ration_config_rules(gw->config)->providers[gw->cost_count];
+        const rn_provider *provider = rn_config_provider(gw->config, gw->cost_count);
+        const int err = rn_costs_init(&gw->costs[gw->cost_count++], rule, provider);
+        if (err != RATION_OK)
+            return err;
+    }
+    return RATION_OK;
+}
+
 static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account *account)
 {
     const ration_rules *rules = ration_config_rules(gw->config);
@@ -344,6 +360,7 @@ static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account
     to->errors = &rules->providers[account->provider].errors;
     to->breaker = &rules->providers[account->provider].breaker;
     to->holds = &gw->holds[account->provider];
+    to->costs = &gw->costs[account->provider];
     to->pool = gw->pools[account->provider];
     rn_check_init(&to->check, gw, to);
     const int err = rn_origin_acquire(to->pool, &options, &to->origin);
@@ -424,6 +441,8 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     if (err == RATION_OK)
         err = holds_make(gw, rules->provider_count);
     if (err == RATION_OK)
+        err = costs_make(gw, rules->provider_count);
+    if (err == RATION_OK)
         err = destinations_make(gw, rules->account_count, error);
     if (err == RATION_OK)
         err = gateway_listen(gw, error);
@@ -500,11 +519,14 @@ void rn_gateway_free(rn_gateway *gw)
         rn_upstream_pool_free(gw->pools[i]);
     for (size_t i = 0; i < gw->hold_count; i++)
         rn_holds_fini(&gw->holds[i]);
+    for (size_t i = 0; i < gw->cost_count; i++)
+        rn_costs_fini(&gw->costs[i]);
     rn_map_fini(&gw->accounts);
     rn_output_fini(&gw->target);
     rn_mem_free(rn_mem_default(), gw->destinations);
     rn_mem_free(rn_mem_default(), gw->pools);
     rn_mem_free(rn_mem_default(), gw->holds);
+    rn_mem_free(rn_mem_default(), gw->costs);
     rn_mem_free(rn_mem_default(), gw->fields);
     rn_mem_free(rn_mem_default(), gw->headers);
     rn_mem_free(rn_mem_default(), gw);

@@ -7,6 +7,7 @@
 #include "net/connection.h"
 #include "net/server.h"
 #include "serve/bulletin.h"
+#include "serve/cost.h"
 #include "serve/histogram.h"
 #include "serve/holds.h"
 #include "serve/log.h"
@@ -28,6 +29,7 @@ typedef struct rn_party {
 /* What a call is doing. Each state is a list of the gateway; only `exchange_enter` moves a call. */
 typedef enum rn_exchange_state {
     RN_EXCHANGE_OPEN = 0,   /* its head was read; it holds nothing */
+    RN_EXCHANGE_ESTIMATING, /* its body is read for what it will cost; it holds nothing but that */
     RN_EXCHANGE_WAITING,    /* a waiter of the decider */
     RN_EXCHANGE_SENDING,    /* it holds a lease; nothing has come back yet */
     RN_EXCHANGE_LOOKING,    /* the response's head is kept back until the beginning of the body was seen */
@@ -55,7 +57,10 @@ typedef struct rn_gateway_counters {
     uint64_t gone_running; /* and while their call ran */
     uint64_t errors;       /* no memory, or an error code from the decider */
     uint64_t checks[RN_CHECK_RESULTS];
-    rn_histogram wait; /* of the calls granted */
+    uint64_t estimates[RN_ESTIMATE_SOURCES]; /* of requests for which the config has an estimate, by where it was */
+    uint64_t settled[RN_COST_SOURCES];       /* calls for which it has an actual cost, by where that was */
+    uint64_t usage_faults[RN_USAGE_FAULTS];  /* and those whose response had none to settle with */
+    rn_histogram wait;                       /* of the calls granted */
 } rn_gateway_counters;
 
 /* Everything is borrowed for the gateway's life. */

@@ -106,6 +106,24 @@ static void runs_series(rn_output *out, const char *name, const rn_snapshot *s)
     sample(out, name, "source", "reported", s->planning.reported);
 }
 
+static void estimates_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i < RN_ESTIMATE_SOURCES; i++)
+        sample(out, name, "source", rn_estimate_source_name((rn_estimate_source)i), s->gateway.estimates[i]);
+}
+
+static void settled_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i < RN_COST_SOURCES; i++)
+        sample(out, name, "source", rn_cost_source_name((rn_cost_source)i), s->gateway.settled[i]);
+}
+
+static void usage_faults_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i < RN_USAGE_FAULTS; i++)
+        sample(out, name, "why", rn_usage_fault_name((rn_usage_fault)i), s->gateway.usage_faults[i]);
+}
+
 static void retries_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, NULL, NULL, s->upstream.retries);
@@ -257,6 +275,13 @@ static const struct metric {
      upstream_requests_series, 0},
     {"ration_upstream_stale_total", "counter", "Requests sent again because a kept connection had died.",
      retries_series, 0},
+    {"ration_estimates_total", "counter", "Requests whose cost the config estimates, by where the number was found.",
+     estimates_series, 0},
+    {"ration_costs_settled_total", "counter",
+     "Calls whose responses are to tell what they cost, by what they were settled with.", settled_series, 0},
+    {"ration_usage_unseen_total", "counter",
+     "Successes among them that told none: it was absent, the body encoded, or the number unusable.",
+     usage_faults_series, 0},
     {"ration_plan_feasible", "gauge", "1 while jobs, as planned, keep within every quota and rate; also without jobs.",
      NULL, offsetof(rn_snapshot, planning.feasible)},
     {"ration_plans_total", "counter", "Plans of jobs' intervals that were made.", NULL,

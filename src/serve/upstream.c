@@ -11,14 +11,23 @@
  */
 #include "serve/exchange.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "serve/outcome.h"
 
 #define LOOK_BYTES 16384
 #define STAMP_BYTES 96
 #define STAMP_FIELDS 2
+#define OWN_FIELDS 2 /* a request gets: a credential, an encoding */
+#define PUMP_BYTES 65536
 
 /* ---- the way out */
+
+/* Whether the response is looked into, which a compressed one cannot be. */
+static bool looks_inside(const rn_exchange *x)
+{
+    return x->to->errors->body_contains != NULL || (x->cost_rule != NULL && x->cost_rule->actual_pointer != NULL);
+}
 
 /*
  * Neither this hop's own fields, nor what ration reads or sets itself. For trailers too: a credential there is no less
@@ -37,10 +46,16 @@ static rn_http_fields request_fields(rn_exchange *x, rn_http_fields given)
     rn_http_field *out = x->gateway->fields;
     size_t count = 0;
 
+    const bool plain = looks_inside(x);
+
     for (size_t i = 0; i < given.count; i++) {
-        if (request_field_goes(x, given, given.items[i].name))
+        const ration_text name = given.items[i].name;
+
+        if (request_field_goes(x, given, name) && !(plain && rn_text_is_nocase(name, "Accept-Encoding")))
             out[count++] = given.items[i];
     }
+    if (plain)
+        out[count++] = (rn_http_field){ration_text_of("Accept-Encoding"), ration_text_of("identity")};
     count += rn_gateway_credential(x->to, out + count);
     return (rn_http_fields){out, count};
 }
@@ -141,6 +156,18 @@ static bool respond(rn_exchange *x, const rn_http_head *head)
     return seen.size == 0 || pass_on(x, seen);
 }
 
+/* Watch for what the call has cost. False: no memory. */
+static bool usage_begin(rn_exchange *x, const rn_http_head *head)
+{
+    if (x->cost_rule == NULL || !rn_cost_is_told(x->cost_rule))
+        return true;
+    x->usage = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x->usage);
+    if (x->usage == NULL)
+        return false;
+    rn_usage_begin(x->usage, x->cost_rule, head->fields);
+    return true;
+}
+
 static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
 {
     rn_exchange *x = user;
@@ -148,7 +175,7 @@ static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
 
     (void)up;
     x->status = head->status;
-    if (rn_gateway_reserve(x->gateway, head->fields.count + STAMP_FIELDS) != RATION_OK) {
+    if (!usage_begin(x, head) || rn_gateway_reserve(x->gateway, head->fields.count + STAMP_FIELDS) != RATION_OK) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
         return;
     }
@@ -165,6 +192,8 @@ static void on_body(void *user, rn_upstream *up, ration_text bytes)
     rn_exchange *x = user;
 
     (void)up;
+    if (x->usage != NULL)
+        rn_usage_feed(x->usage, bytes);
     if (x->state != RN_EXCHANGE_LOOKING) {
         (void)pass_on(x, bytes);
         return;
@@ -184,6 +213,7 @@ static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
 
     (void)up;
     x->up = NULL;
+    x->ended = true;
     if (x->state == RN_EXCHANGE_LOOKING && !respond(x, x->answer))
         return;
     if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK) {
@@ -208,12 +238,56 @@ static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const
     rn_exchange_broken(x, fault, text);
 }
 
+static void body_finish(rn_exchange *x, rn_http_fields trailers)
+{
+    size_t count = 0;
+
+    int err = rn_gateway_reserve(x->gateway, trailers.count);
+    if (err == RATION_OK) {
+        for (size_t i = 0; i < trailers.count; i++) {
+            if (request_field_goes(x, trailers, trailers.items[i].name))
+                x->gateway->fields[count++] = trailers.items[i];
+        }
+        err = rn_upstream_finish(x->up, (rn_http_fields){x->gateway->fields, count});
+    }
+    if (err != RATION_OK)
+        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(err));
+}
+
+/* What was read of the body before the grant, as far as the provider takes it; then the rest of it. */
+static void body_pump(rn_exchange *x)
+{
+    rn_estimate *estimate = x->estimate;
+
+    while (estimate != NULL && estimate->relayed < estimate->body.size) {
+        const ration_text kept = {estimate->body.data, estimate->body.size};
+        const ration_text piece = rn_text_slice(kept, estimate->relayed, estimate->relayed + PUMP_BYTES);
+        const int flow = rn_upstream_write(x->up, piece);
+
+        if (flow < 0) {
+            rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(flow));
+            return;
+        }
+        estimate->relayed += piece.size;
+        if (flow == RN_FLOW_FULL)
+            return;
+    }
+    const bool whole = estimate != NULL && estimate->whole;
+    const rn_http_fields trailers = whole ? estimate->trailers : (rn_http_fields){.items = NULL, .count = 0};
+    rn_exchange_forget_body(x);
+    if (whole) {
+        body_finish(x, trailers);
+    } else {
+        rn_inbound_resume(x->in);
+    }
+}
+
 static void on_drain(void *user, rn_upstream *up)
 {
     rn_exchange *x = user;
 
     (void)up;
-    rn_inbound_resume(x->in);
+    body_pump(x);
 }
 
 static const rn_upstream_handlers handlers = {
@@ -228,7 +302,7 @@ void rn_exchange_send(rn_exchange *x)
 {
     rn_gateway *gw = x->gateway;
     const rn_http_head *head = rn_inbound_head(x->in);
-    int err = rn_gateway_reserve(gw, head->fields.count + 1);
+    int err = rn_gateway_reserve(gw, head->fields.count + OWN_FIELDS);
 
     rn_exchange_enter(x, RN_EXCHANGE_SENDING);
     if (err == RATION_OK) {
@@ -245,7 +319,7 @@ void rn_exchange_send(rn_exchange *x)
                                           : rn_upstream_start(x->to->pool, &request, &handlers, x, &x->up);
     }
     if (err == RATION_OK) {
-        rn_inbound_resume(x->in);
+        body_pump(x);
     } else {
         rn_exchange_unsent(x, err);
     }
@@ -264,18 +338,6 @@ void rn_exchange_relay(rn_exchange *x, ration_text bytes)
 
 void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers)
 {
-    size_t count = 0;
-
-    if (rn_inbound_head(x->in)->body_bytes == 0)
-        return;
-    int err = rn_gateway_reserve(x->gateway, trailers.count);
-    if (err == RATION_OK) {
-        for (size_t i = 0; i < trailers.count; i++) {
-            if (request_field_goes(x, trailers, trailers.items[i].name))
-                x->gateway->fields[count++] = trailers.items[i];
-        }
-        err = rn_upstream_finish(x->up, (rn_http_fields){x->gateway->fields, count});
-    }
-    if (err != RATION_OK)
-        rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(err));
+    if (rn_inbound_head(x->in)->body_bytes != 0)
+        body_finish(x, trailers);
 }

@@ -30,6 +30,7 @@ typedef struct script {
     char method[16], path[64], account[16];
     int status;
     ration_outcome outcome;
+    int64_t cost;
     bool healthy;
     char seen[16];
 } script;
@@ -82,7 +83,7 @@ static inline int script_release(rn_decider *d, ration_time now, ration_lease le
 {
     (void)now;
     CHECK_EQ(lease.generation, 7);
-    CHECK_EQ(completion->cost, RATION_UNSET);
+    script_of(d)->cost = completion->cost;
     script_of(d)->outcome = completion->outcome;
     script_of(d)->releases++;
     return RATION_OK;

@@ -109,6 +109,127 @@ static void test_freed_while_waiting(void **state)
     }
 }
 
+/* ---- costs */
+
+#define PRICED ", estimate: {pointer: /n, default: 9}, actual: {pointer: /n}"
+
+static void stage_post(stage *s, const char *body, const char *more)
+{
+    char head[96];
+
+    (void)snprintf(head, sizeof head, "POST /a/x HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n",
+                   strlen(body) + strlen(more));
+    wire_send(&s->client, head);
+    wire_send(&s->client, body);
+}
+
+/* A body that is read, or was, when the call ends: in every state, by whoever ends it. */
+static void test_a_kept_body_goes_with_its_call(void **state)
+{
+    static const struct {
+        const char *why, *more; /* what is still to come of the body */
+        ration_result result;
+        bool late; /* its grant is under way */
+        bool freed;
+        size_t cancels, releases;
+    } rows[] = {
+        {"the client leaves while it is read", "}", RATION_GRANTED, false, false, 0, 0},
+        {"the process ends while it is read", "}", RATION_GRANTED, false, true, 0, 0},
+        {"the client leaves while it waits", "", RATION_QUEUED, false, false, 1, 0},
+        {"the process ends while it waits", "", RATION_QUEUED, false, true, 1, 0},
+        {"the client leaves too late", "", RATION_QUEUED, true, false, 1, 1},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bool whole = rows[i].more[0] == '\0';
+        stage s;
+
+        CHECK_ROW(rows[i].why);
+        stage_open(&s, PRICED);
+        s.decider.result = rows[i].result;
+        s.decider.cancel_err = rows[i].late ? RATION_ERR_UNKNOWN : RATION_OK;
+        stage_post(&s, whole ? "{\"n\":4}" : "{\"n\":4", rows[i].more);
+        RUN_UNTIL(s.loop, rn_gateway_in_state(s.gateway, whole ? RN_EXCHANGE_WAITING : RN_EXCHANGE_ESTIMATING) == 1);
+        CHECK_EQ(s.decider.submits, whole ? 1 : 0);
+        if (rows[i].freed) {
+            rn_gateway_free(s.gateway);
+            s.gateway = NULL;
+        } else {
+            wire_close(&s.client);
+            RUN_UNTIL(s.loop, rn_gateway_in_state(s.gateway, RN_EXCHANGE_LEAVING) == (rows[i].late ? 1 : 0) &&
+                                  calls(&s) == (rows[i].late ? 1 : 0));
+            CHECK_EQ(rn_gateway_counts(s.gateway)->gone_waiting, 1);
+        }
+        if (rows[i].late) {
+            stage_event(&s, RATION_EVENT_GRANTED);
+            RUN_UNTIL(s.loop, calls(&s) == 0);
+        }
+        CHECK_EQ(s.decider.cancels, rows[i].cancels);
+        CHECK_EQ(s.decider.releases, rows[i].releases);
+        stage_close(&s);
+    }
+}
+
+static void test_refused_with_a_body(void **state)
+{
+    stage s;
+    (void)state;
+
+    stage_open(&s, PRICED);
+    s.decider.result = RATION_REFUSED;
+    s.decider.reason = RATION_REASON_QUOTA_EXHAUSTED;
+    stage_post(&s, "{\"n\":4}", "");
+    RUN_UNTIL(s.loop, wire_has(&s.client, "Ration-Refused: quota_exhausted\r\n"));
+    CHECK_EQ(s.decider.request.cost, 4 * RATION_UNIT);
+    CHECK_EQ(calls(&s), 0);
+    stage_close(&s);
+}
+
+/* What the release says a call has cost: what was seen of it, whatever ended it. */
+static void test_what_is_settled(void **state)
+{
+    static const struct {
+        const char *why, *answer;
+        bool client; /* it ends the call; else the provider does, or the answer is complete */
+        bool whole;
+        ration_outcome outcome;
+        int64_t cost;
+    } rows[] = {
+        {"at the end", "Content-Length: 7\r\n\r\n{\"n\":2}", false, true, RATION_OUTCOME_SUCCESS, 2 * RATION_UNIT},
+        {"none told", "Content-Length: 2\r\n\r\n{}", false, true, RATION_OUTCOME_SUCCESS, RATION_UNSET},
+        {"the client left behind it", "Content-Length: 9\r\n\r\n{\"n\":2,", true, false, RATION_OUTCOME_CANCELLED,
+         2 * RATION_UNIT},
+        {"the client left before it", "Content-Length: 9\r\n\r\n{\"n\":", true, false, RATION_OUTCOME_CANCELLED,
+         RATION_UNSET},
+        {"the provider broke behind it", "Content-Length: 9\r\n\r\n{\"n\":2,", false, false, RATION_OUTCOME_FAILURE,
+         2 * RATION_UNIT},
+        {"the provider broke before its head", "", false, false, RATION_OUTCOME_FAILURE, RATION_UNSET},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage s;
+
+        CHECK_ROW(rows[i].why);
+        stage_open(&s, PRICED);
+        stage_send(&s);
+        CHECK_EQ(s.decider.request.cost, 9 * RATION_UNIT);
+        if (rows[i].answer[0] != '\0') {
+            wire_send(&s.provider, "HTTP/1.1 200 X\r\n");
+            wire_send(&s.provider, rows[i].answer);
+            RUN_UNTIL(s.loop, wire_has(&s.client, strstr(rows[i].answer, "\r\n\r\n")));
+        }
+        if (!rows[i].whole)
+            wire_close(rows[i].client ? &s.client : &s.provider);
+        RUN_UNTIL(s.loop, s.decider.releases == 1);
+        CHECK_EQ(s.decider.outcome, rows[i].outcome);
+        CHECK_EQ(s.decider.cost, rows[i].cost);
+        CHECK_EQ(calls(&s), 0);
+        stage_close(&s);
+    }
+}
+
 /* A flood of events is taken in turns, between which others are served. */
 static void test_a_flood_of_events(void **state)
 {
@@ -304,6 +425,9 @@ int main(void)
         cmocka_unit_test(test_leaving_cancels),
         cmocka_unit_test(test_leaving_too_late),
         cmocka_unit_test(test_a_refusal_by_event),
+        cmocka_unit_test(test_a_kept_body_goes_with_its_call),
+        cmocka_unit_test(test_refused_with_a_body),
+        cmocka_unit_test(test_what_is_settled),
         cmocka_unit_test(test_a_decider_that_fails),
         cmocka_unit_test(test_freed_while_waiting),
         cmocka_unit_test(test_a_flood_of_events),
