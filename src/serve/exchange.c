@@ -23,8 +23,7 @@
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
 #define SEEN_MAX_BYTES ((size_t)1 << 20)
-#define ESTIMATES_MAX_BYTES ((size_t)128 << 20) /* of all bodies that are kept; beyond it defaults hold */
-#define LONG_TARGET_BYTES 8000                  /* RFC 9112, 3: up to here a target ought to be taken */
+#define LONG_TARGET_BYTES 8000 /* RFC 9112, 3: up to here a target ought to be taken */
 
 static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "estimating", "waiting", "sending",
                                                             "looking", "responding", "leaving"};
@@ -582,7 +581,7 @@ static void exchange_estimate_feed(rn_exchange *x, ration_text bytes)
         return;
     }
     gw->estimate_bytes += bytes.size;
-    if (estimate->body.size <= (uint64_t)x->cost_rule->estimate_body && gw->estimate_bytes <= ESTIMATES_MAX_BYTES)
+    if (estimate->body.size <= (uint64_t)x->cost_rule->estimate_body && gw->estimate_bytes <= RN_ESTIMATES_MAX_BYTES)
         return;
     rn_inbound_pause(x->in);
     exchange_estimated(x, RN_ESTIMATE_DEFAULT);
@@ -601,7 +600,7 @@ static void exchange_estimate_end(rn_exchange *x, rn_http_fields trailers)
 static bool exchange_may_read(const rn_exchange *x, const rn_http_head *head)
 {
     return x->cost_rule->estimate_pointer != NULL && head->body_bytes != 0 &&
-           head->body_bytes <= x->cost_rule->estimate_body && x->gateway->estimate_bytes < ESTIMATES_MAX_BYTES;
+           head->body_bytes <= x->cost_rule->estimate_body && x->gateway->estimate_bytes < RN_ESTIMATES_MAX_BYTES;
 }
 
 /* The client's word, else what the config says where to look; a body is read first. */

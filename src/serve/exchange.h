@@ -87,6 +87,7 @@ typedef struct rn_exchange {
 } rn_exchange;
 
 #define RN_NO_JOB SIZE_MAX
+#define RN_ESTIMATES_MAX_BYTES ((size_t)128 << 20) /* of all bodies that are kept; beyond it defaults hold */
 
 TAILQ_HEAD(rn_exchange_list, rn_exchange);
 

@@ -3,6 +3,8 @@
  * What a call owes to a decider, whatever happens to it: a waiter is cancelled, a lease is released once and with the
  * right outcome. The decider is a script, client and provider are raw sockets in the loop of the test.
  */
+#include "serve/exchange.h"
+
 #include "support/stage.h"
 
 /* ---- waiters */
@@ -167,6 +169,38 @@ static void test_a_kept_body_goes_with_its_call(void **state)
         }
         CHECK_EQ(s.decider.cancels, rows[i].cancels);
         CHECK_EQ(s.decider.releases, rows[i].releases);
+        stage_close(&s);
+    }
+}
+
+/* All that is kept at once is bounded: beyond it the default holds, and a body goes on as it comes. */
+static void test_bodies_are_bounded_together(void **state)
+{
+    static const struct {
+        const char *why;
+        size_t others; /* bytes of other calls */
+        int64_t cost;
+    } rows[] = {
+        {"just room enough", RN_ESTIMATES_MAX_BYTES - 7, 4 * RATION_UNIT},
+        {"a byte too few", RN_ESTIMATES_MAX_BYTES - 6, 9 * RATION_UNIT},
+        {"no room", RN_ESTIMATES_MAX_BYTES, 9 * RATION_UNIT},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage s;
+
+        CHECK_ROW(rows[i].why);
+        stage_open(&s, PRICED);
+        s.gateway->estimate_bytes = rows[i].others;
+        s.decider.result = RATION_GRANTED;
+        stage_post(&s, "{\"n\":4}", "");
+        RUN_UNTIL(s.loop, wire_accept(&s.provider, s.loop, s.listener));
+        RUN_UNTIL(s.loop, wire_has(&s.provider, "{\"n\":4}"));
+        CHECK_EQ(s.decider.request.cost, rows[i].cost);
+        CHECK_EQ(s.gateway->estimate_bytes, rows[i].others);
+        wire_close(&s.client);
+        RUN_UNTIL(s.loop, calls(&s) == 0);
         stage_close(&s);
     }
 }
@@ -426,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_leaving_too_late),
         cmocka_unit_test(test_a_refusal_by_event),
         cmocka_unit_test(test_a_kept_body_goes_with_its_call),
+        cmocka_unit_test(test_bodies_are_bounded_together),
         cmocka_unit_test(test_refused_with_a_body),
         cmocka_unit_test(test_what_is_settled),
         cmocka_unit_test(test_a_decider_that_fails),
