@@ -266,7 +266,7 @@ static void take_escape(rn_pick *p, char c)
 {
     static const char names[] = "\"\\/bfnrt";
     static const char bytes[] = "\"\\/\b\f\n\r\t";
-    const char *name = c != '\0' ? strchr(names, c) : NULL;
+    const char *name = memchr(names, c, sizeof names - 1);
 
     if (c == 'u') {
         p->digits = 4;

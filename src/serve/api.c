@@ -230,9 +230,21 @@ static void act_run(rn_api_call *call, rn_trace_line *asked, ration_text body)
 }
 
 static const api_operation operations[] = {
-    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire}, {"/v1/release", RN_TRACE_RELEASE, act_release},
-    {"/v1/renew", RN_TRACE_RENEW, act_renew},       {"/v1/check", RN_TRACE_CHECK, act_check},
-    {"/v1/observe", RN_TRACE_OBSERVE, act_observe}, {"/v1/runs", RN_TRACE_BLANK, act_run},
+    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire},
+    {"/v1/release", RN_TRACE_RELEASE, act_release},
+    {"/v1/renew", RN_TRACE_RENEW, act_renew},
+    {"/v1/check", RN_TRACE_CHECK, act_check},
+    {"/v1/observe", RN_TRACE_OBSERVE, act_observe},
+    {"/v1/runs", RN_TRACE_BLANK, act_run},
+    {"/v1/drain", RN_TRACE_DRAIN, rn_api_operate_drain},
+};
+
+/* Of a counter, which the path names. */
+static const api_operation operates[] = {
+    {NULL, RN_TRACE_PAUSE, rn_api_operate},
+    {NULL, RN_TRACE_RESUME, rn_api_operate},
+    {NULL, RN_TRACE_RESET, rn_api_operate},
+    {NULL, RN_TRACE_GRANT, rn_api_operate},
 };
 
 static const api_operation *operation_find(ration_text path)
@@ -240,6 +252,12 @@ static const api_operation *operation_find(ration_text path)
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         if (rn_text_is(path, operations[i].path))
             return &operations[i];
+    }
+
+    const rn_trace_op op = rn_api_operate_find(path);
+    for (size_t i = 0; i < sizeof operates / sizeof operates[0]; i++) {
+        if (operates[i].op == op)
+            return &operates[i];
     }
     return NULL;
 }
@@ -303,7 +321,7 @@ static void operation_begin(rn_api *api, const api_operation *operation, rn_inbo
     rn_inbound_resume(in);
 }
 
-static ration_text path_of(ration_text target)
+ration_text rn_api_path(ration_text target)
 {
     size_t end = target.size;
 
@@ -313,7 +331,7 @@ static ration_text path_of(ration_text target)
 
 bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head)
 {
-    const ration_text path = path_of(head->target);
+    const ration_text path = rn_api_path(head->target);
     const api_operation *operation = operation_find(path);
 
     if (operation != NULL) {

@@ -88,6 +88,8 @@ struct rn_api {
 
 /* ---- api.c */
 
+/* A target without its query. */
+ration_text rn_api_path(ration_text target);
 /* The call is answered, or its inbound is dead. */
 void rn_api_call_end(rn_api_call *call);
 /* A problem that is no refusal. `field` absent: no part of the request is at fault. */
@@ -118,6 +120,13 @@ void rn_api_lease_forget(rn_api_lease *lease);
 void rn_api_leases_drain(rn_api *api);
 /* The end of all of them. */
 void rn_api_leases_end(rn_api *api);
+
+/* ---- api_operate.c */
+
+/* What "/v1/limits/NAME/KEY/VERB" does; RN_TRACE_BLANK: `path` is no such. */
+rn_trace_op rn_api_operate_find(ration_text path);
+void rn_api_operate(rn_api_call *call, rn_trace_line *asked, ration_text body);
+void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text body);
 
 /* ---- api_pages.c */
 

@@ -266,7 +266,7 @@ void rn_check_start(rn_check *check, const ration_event *event)
     };
     ration_decision decision;
 
-    if (check->state != RN_CHECK_IDLE || gw->draining)
+    if (check->state != RN_CHECK_IDLE || rn_gateway_draining(gw))
         return;
     check->deadline = rn_time_add(now, delay_us);
     const int err = gw->decider->ops->submit(gw->decider, now, &request, &decision);

@@ -656,7 +656,7 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "Ration-Token is missing or wrong");
         return;
     }
-    if (gw->draining) {
+    if (rn_gateway_draining(gw)) {
         exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down");
         return;
     }

@@ -121,6 +121,7 @@ struct rn_gateway {
     size_t fields_capacity;
     rn_output target; /* scratch for the upstream target */
     bool draining;
+    bool quiet; /* an operator said so: as draining, with the listener open */
     void (*settled)(void *user);
     void *settled_user;
     void (*on_closed)(void *user);

@@ -119,6 +119,22 @@ void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason)
     gw->counts.refusals[reason]++;
 }
 
+void rn_gateway_operated(rn_gateway *gw, const char *did, const ration_counter_name *counter, int64_t units)
+{
+    char limit[128], key[256], amount[32];
+    rn_builder b;
+
+    rn_builder_init(&b, limit, sizeof limit);
+    rn_builder_text(&b, counter != NULL ? counter->limit : (ration_text){NULL, 0});
+    rn_builder_init(&b, key, sizeof key);
+    rn_builder_text(&b, counter != NULL ? counter->key : (ration_text){NULL, 0});
+    rn_builder_init(&b, amount, sizeof amount);
+    rn_builder_micro(&b, units);
+    rn_log_line(gw->log, rn_loop_now(gw->loop), "warn", "an operator acted", "did", did, "limit",
+                counter != NULL ? limit : NULL, "key", counter != NULL ? key : NULL, "units", units > 0 ? amount : NULL,
+                NULL);
+}
+
 void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused)
 {
     const ration_decision *d = refused->decision;
@@ -483,9 +499,15 @@ void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
     rn_server_close(gw->server, on_server_closed);
 }
 
+void rn_gateway_quiesce(rn_gateway *gw)
+{
+    gw->quiet = true;
+    checks_stop(gw);
+}
+
 bool rn_gateway_draining(const rn_gateway *gw)
 {
-    return gw->draining;
+    return gw->draining || gw->quiet;
 }
 
 void rn_gateway_abort(rn_gateway *gw)

@@ -105,6 +105,10 @@ void rn_gateway_settle(rn_gateway *gw);
 
 /* The API has refused somebody by itself, without the decider: it counts as the gateway's own refusals do. */
 void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason);
+/* An operator did that: into the log. `counter` NULL: to the whole. */
+void rn_gateway_operated(rn_gateway *gw, const char *did, const ration_counter_name *counter, int64_t units);
+/* Take no new calls, as when it closes, but keep the listener: those who come hear `draining`. */
+void rn_gateway_quiesce(rn_gateway *gw);
 /* Somebody was refused, here or by the API: into the log, the ring and the stream. */
 void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused);
 rn_bulletin *rn_gateway_bulletin(const rn_gateway *gw);

@@ -610,10 +610,14 @@ def test_every_documented_answer(api):
         if method == "GET":
             assert api.call("GET", target).status == 200
             continue
-        name = path.rpartition("/")[2]
+        name = target.removeprefix("/v1/")
         assert api.post(name, b"{").status == 400
         assert api.post(name, b" " * (BODY_MAX + 1)).status == 413
         assert api.call("POST", target, {}, b"{}").status == 415
+    for verb, body in (("pause", {}), ("resume", {}), ("reset", {}), ("grant", {"units": 1})):
+        assert api.post(f"limits/slots/b/{verb}", body).status == 404
+        assert api.post(f"limits/slots/a/{verb}", body).status == (422 if verb == "grant" else 200)
+    assert api.post("limits/c/a/grant", {"units": 0.5}).status == 200
     assert api.get("refusals?since=x").status == 400
     assert api.get("limits/slots/%").status == 400
     assert api.get("limits/none/a").status == 404
@@ -638,6 +642,7 @@ def test_every_documented_answer(api):
         assert api.post(name, {"lease": "99-1"}).status == 404
     api.release(api.granted(ASK), outcome="failure")
     assert api.post("acquire", ASK).status == 503
+    assert api.post("drain", {}).status == 200
     promised = {(operation["operationId"], status) for _, _, operation in operations()
                 for status in operation["responses"]}
     missing = {(name, status) for name, status in promised - api.seen if status != "503" or name == "acquire"}
