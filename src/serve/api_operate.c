@@ -2,7 +2,7 @@
 /*
  * Operators over HTTP: pause, resume, reset and grant a counter, drain the whole.
  *
- * A counter is named by its path, as its page is; the body has what is left to say. Whatever an operator does is logged,
+ * A counter is named by its path, as its page is; the body has what is left to say. What an operator does is logged,
  * told to those who listen, and stands in the recording.
  */
 #include "base/mem.h"
