@@ -173,8 +173,9 @@ typedef enum ration_op {
     RATION_OP_CHECK,
     RATION_OP_HEALTH,
     RATION_OP_LOAD,
-    RATION_OP_SAVE,  /* only where a limit is strict: nothing else depends on it */
-    RATION_OP_KEPT,  /* the same */
+    RATION_OP_SAVE, /* only where a limit is strict: nothing else depends on it */
+    RATION_OP_KEPT, /* the same */
+    RATION_OP_STEP,
     RATION_OP_PAUSE, /* these and the next: ration/operate.h */
     RATION_OP_RESUME,
     RATION_OP_RESET,
@@ -220,6 +221,7 @@ typedef struct ration_call {
     bool all;                           /* save */
     const ration_counter_name *counter; /* pause, resume, reset, grant */
     int64_t units;                      /* grant */
+    int64_t by_us;                      /* step */
     const ration_rules *rules;          /* reload */
 } ration_call;
 
@@ -325,6 +327,18 @@ RATION_API ration_time ration_engine_next_deadline(const ration_engine *engine);
 
 /** Carry out what is due up to `now`: leases lost, grants, deadlines. Events follow from `ration_engine_next_event`. */
 RATION_API int ration_engine_advance(ration_engine *engine, ration_time now);
+
+/**
+ * The clock that `now` comes from has stepped: the last `by_us` microseconds before `now` have not passed.
+ *
+ * Buckets earn nothing for them, since providers' clocks did not step. All else goes by the instants it was told:
+ * windows, penalties, deadlines and times to live that end in between are due at `now`. A clock that never steps forward
+ * needs no such call; steps backward cannot be told, `now` never falls.
+ *
+ * Errors     RATION_ERR_INVALID: `by_us` is not above 0.
+ * Cost       Linear in the counters of rate limits.
+ */
+RATION_API int ration_engine_step(ration_engine *engine, ration_time now, int64_t by_us);
 
 /** Take the next event, in order of time. False: none is left. Its texts are borrowed until the next call. */
 RATION_API bool ration_engine_next_event(ration_engine *engine, ration_event *out);

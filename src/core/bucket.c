@@ -93,6 +93,12 @@ static void bucket_refill(rn_bucket *bucket, const rn_bucket_spec *spec, ration_
     bucket->at = now;
 }
 
+void rn_bucket_step(rn_counter *counter, ration_time before, ration_time after)
+{
+    bucket_refill(&counter->u.bucket, &counter->limit->spec.bucket, before);
+    counter->u.bucket.at = after;
+}
+
 /* Take `amount` micro-units, or give them back if it is negative, and stay within a burst of debt and a burst of
  * credit. */
 static void bucket_pay(rn_bucket *bucket, const rn_bucket_spec *spec, int64_t amount)

@@ -22,4 +22,9 @@ typedef struct rn_bucket {
     int64_t credit; /* -cap to cap */
 } rn_bucket;
 
+struct rn_counter;
+
+/* The time between the two has not passed: what is there `before` is there `after`. */
+void rn_bucket_step(struct rn_counter *counter, ration_time before, ration_time after);
+
 #endif

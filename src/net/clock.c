@@ -63,6 +63,7 @@ ration_time rn_clock_follow(rn_clock *clock, int64_t boot_us, int64_t wall_us)
     clock->boot_us = boot;
     if (behind > STEP_US) {
         clock->steps_forward++;
+        clock->stepped_us += behind;
         clock->offset_us += behind;
         behind = 0;
     } else if (behind > 0) {

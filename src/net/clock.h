@@ -21,6 +21,7 @@ typedef struct rn_clock {
     int64_t looked_us;       /* when, by CLOCK_BOOTTIME, the wall clock was last looked at */
     ration_time now;         /* the last instant given out */
     uint64_t steps_forward;  /* wall steps followed at once */
+    int64_t stepped_us;      /* all of them together */
     uint64_t steps_backward; /* wall steps followed by running slower */
 } rn_clock;
 

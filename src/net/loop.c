@@ -40,6 +40,8 @@ struct rn_loop {
     rn_clock clock;
     ration_time now;
     bool now_is_stale;
+    void (*on_step)(void *user, ration_time now, int64_t by_us); /* NULL: nobody asks */
+    void *step_user;
     bool alarm_is_stale;
     int64_t alarm_us;
     rn_heap timers;
@@ -59,12 +61,22 @@ struct rn_signal {
 ration_time rn_loop_now(rn_loop *loop)
 {
     if (loop->now_is_stale) {
+        const int64_t stepped_us = loop->clock.stepped_us;
+
         loop->now = rn_clock_now(&loop->clock);
         loop->now_is_stale = false;
         /* Both clocks at one instant, so that an alarm can be reckoned from one to the other. */
         uv_update_time(&loop->uv);
+        if (loop->clock.stepped_us > stepped_us && loop->on_step != NULL)
+            loop->on_step(loop->step_user, loop->now, loop->clock.stepped_us - stepped_us);
     }
     return loop->now;
+}
+
+void rn_loop_on_step(rn_loop *loop, void (*fn)(void *user, ration_time now, int64_t by_us), void *user)
+{
+    loop->on_step = fn;
+    loop->step_user = user;
 }
 
 const rn_clock *rn_loop_clock(const rn_loop *loop)

@@ -30,6 +30,12 @@ void rn_loop_run(rn_loop *loop);
 void rn_loop_stop(rn_loop *loop);
 /** The instant of this turn: microseconds of the wall clock, the same for every caller in it. */
 ration_time rn_loop_now(rn_loop *loop);
+/**
+ * Call `fn` when the clock has stepped forward by `by_us`, with the first instant after it, before anybody gets to know
+ * that instant. One, for the life of the loop. It may be called wherever `rn_loop_now` is, so it must not be amid
+ * something that `fn` disturbs: whoever is to be undisturbed asks for the time first.
+ */
+void rn_loop_on_step(rn_loop *loop, void (*fn)(void *user, ration_time now, int64_t by_us), void *user);
 /** The clock's counters. */
 const rn_clock *rn_loop_clock(const rn_loop *loop);
 /** A `uv_loop_t`, for what speaks to libuv itself (thread pool work, other event sources). */

@@ -216,6 +216,7 @@ static bool events_take(rn_gateway *gw, size_t most)
     ration_event event;
     size_t taken = 0;
 
+    (void)rn_loop_now(gw->loop); /* a step is told to the engine now, and not amid an event */
     steps_log(gw, clock->steps_forward, &gw->forward, "forward");
     steps_log(gw, clock->steps_backward, &gw->backward, "backward");
     for (; taken < most && d->ops->next_event(d, &event); taken++)

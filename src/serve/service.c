@@ -84,6 +84,15 @@ static int recording_make(rn_service *s, const char *path, rn_net_error *error)
     return err == RATION_OK ? rn_timer_set(&s->flush, rn_time_add(rn_loop_now(s->loop), FLUSH_US)) : err;
 }
 
+static void on_step(void *user, ration_time now, int64_t by_us)
+{
+    rn_service *s = user;
+
+    (void)ration_engine_step(s->engine, now, by_us);
+    if (s->gateway != NULL)
+        rn_gateway_touch(s->gateway);
+}
+
 static int engine_make(rn_service *s, rn_net_error *error)
 {
     const ration_engine_options options = {.rules = ration_config_rules(s->config),
@@ -97,6 +106,7 @@ static int engine_make(rn_service *s, rn_net_error *error)
     if (err != RATION_OK)
         return err;
     (void)rn_engine_decider_init(&s->decider, s->engine);
+    rn_loop_on_step(s->loop, on_step, s);
     return s->keeper != NULL ? rn_keeper_load(s->keeper, s->engine, error) : RATION_OK;
 }
 
@@ -298,6 +308,7 @@ void rn_service_free(rn_service *s)
     rn_refusals_free(s->refusals);
     if (s->keeper != NULL)
         rn_keeper_stop(s->keeper);
+    rn_loop_on_step(s->loop, NULL, NULL);
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);

@@ -97,6 +97,7 @@ static int on_turn(rn_day *day, rn_day_event *event)
         break;
     case RN_DAY_CLOCK:
         day->wall_off_us = t->ends ? 0 : episode->by_us;
+        (void)rn_day_clock(day); /* the loop of a gateway notices within 10 ms */
         break;
     case RN_DAY_RESTART:
         return rn_day_gateway_stop(day);

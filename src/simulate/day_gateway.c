@@ -31,7 +31,13 @@
 
 ration_time rn_day_clock(rn_day *day)
 {
-    return rn_clock_follow(&day->gateway.clock, day->now.us, rn_add(day->now.us, day->wall_off_us));
+    rn_clock *clock = &day->gateway.clock;
+    const int64_t stepped_us = clock->stepped_us;
+    const ration_time now = rn_clock_follow(clock, day->now.us, rn_add(day->now.us, day->wall_off_us));
+
+    if (clock->stepped_us > stepped_us && day->gateway.engine != NULL)
+        (void)ration_engine_step(day->gateway.engine, now, clock->stepped_us - stepped_us);
+    return now;
 }
 
 ration_time rn_day_when(rn_day *day, ration_time at)

@@ -46,7 +46,7 @@ static const char *const op_names[RN_TRACE_OP_COUNT] = {
     [RN_TRACE_HEALTH] = "health",   [RN_TRACE_STATE] = "state",       [RN_TRACE_SAVE] = "save",
     [RN_TRACE_KEPT] = "kept",       [RN_TRACE_PAUSE] = "pause",       [RN_TRACE_RESUME] = "resume",
     [RN_TRACE_RESET] = "reset",     [RN_TRACE_GRANT] = "grant",       [RN_TRACE_DRAIN] = "drain",
-    [RN_TRACE_RELOAD] = "reload",
+    [RN_TRACE_RELOAD] = "reload",   [RN_TRACE_STEP] = "step",
 };
 
 enum {
@@ -66,9 +66,10 @@ enum {
     OPERATES = 1 << RN_TRACE_PAUSE | 1 << RN_TRACE_RESUME | 1 << RN_TRACE_RESET | GRANT,
     DRAIN = 1 << RN_TRACE_DRAIN,
     RELOAD = 1 << RN_TRACE_RELOAD,
+    STEP = 1 << RN_TRACE_STEP,
     REPORTS = 1 << RN_TRACE_STATS | 1 << RN_TRACE_LIMITS | 1 << RN_TRACE_LEASES | 1 << RN_TRACE_FAIRNESS |
               1 << RN_TRACE_ALLOCATION,
-    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | OPERATES | DRAIN | RELOAD |
+    TIMED = NAMED | REPORTS | HEALTH | STATE | SAVE | 1 << RN_TRACE_KEPT | OPERATES | DRAIN | RELOAD | STEP |
             1 << RN_TRACE_ADVANCE,
 };
 
@@ -500,6 +501,7 @@ static const member members[] = {
     {"uncleanAt", STATE, 0, take_instant, INTO(state.unclean_at), IN_LINES},
     {"records", STATE, STATE, take_records, INTO(state), IN_LINES},
     {"all", SAVE, 0, take_flag, INTO(all), IN_LINES},
+    {"by", STEP, STEP, take_span, INTO(by_us), IN_LINES},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 

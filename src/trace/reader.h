@@ -41,6 +41,7 @@ typedef enum rn_trace_op {
     RN_TRACE_STATE,
     RN_TRACE_SAVE,
     RN_TRACE_KEPT,
+    RN_TRACE_STEP,
     RN_TRACE_PAUSE,
     RN_TRACE_RESUME,
     RN_TRACE_RESET,
@@ -66,6 +67,7 @@ typedef struct rn_trace_line {
     bool ok;                     /* health */
     ration_state state;          /* state */
     bool all;                    /* save */
+    int64_t by_us;               /* step */
     ration_counter_name counter; /* pause, resume, reset, grant */
     int64_t units;               /* grant */
     bool has_started_at;         /* config */

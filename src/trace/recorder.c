@@ -255,6 +255,9 @@ static void sink_call(void *ctx, const ration_call *call)
     case RATION_OP_KEPT:
         rn_trace_write_op(out, call->at, "kept", none);
         break;
+    case RATION_OP_STEP:
+        rn_trace_write_step(out, call->at, call->by_us);
+        break;
     case RATION_OP_PAUSE:
     case RATION_OP_RESUME:
     case RATION_OP_RESET:
@@ -330,7 +333,8 @@ static void answer_write(rn_recorder *recorder, const ration_call *call, int err
 /* Does the operation have no line of its own among those that come out? */
 static bool is_silent(ration_op op)
 {
-    return op == RATION_OP_ADVANCE || op == RATION_OP_REPORT || op == RATION_OP_SAVE || op == RATION_OP_KEPT;
+    return op == RATION_OP_ADVANCE || op == RATION_OP_REPORT || op == RATION_OP_SAVE || op == RATION_OP_KEPT ||
+           op == RATION_OP_STEP;
 }
 
 /* Is the operation answered by a decision? */

@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "core/decider.h"
 #include "trace/ids.h"
 #include "trace/output.h"
@@ -30,7 +31,8 @@ struct rn_replay {
     rn_replay_options options;
     const ration_allocator *mem;
     rn_trace_reader reader;
-    rn_output line; /* the beginning of a line whose end has not come yet */
+    ration_time last; /* of the last operation */
+    rn_output line;   /* the beginning of a line whose end has not come yet */
     rn_trace_fault fault;
     int err;
 
@@ -431,6 +433,8 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
         return replay_save(replay, line);
     case RN_TRACE_KEPT:
         return ration_engine_kept(replay->engine, line->at);
+    case RN_TRACE_STEP:
+        return ration_engine_step(replay->engine, line->at, line->by_us);
     case RN_TRACE_PAUSE:
     case RN_TRACE_RESUME:
     case RN_TRACE_RESET:
@@ -451,10 +455,12 @@ static int replay_call(rn_replay *replay, const rn_trace_line *line)
 
 static int replay_operation(rn_replay *replay, const rn_trace_line *line)
 {
+    /* The time that a step has left out is not to be passed through. */
+    const ration_time until = line->op == RN_TRACE_STEP ? ration_time_of(rn_sub(line->at.us, line->by_us)) : line->at;
     int err = replay->decider != NULL ? RATION_OK : replay_start(replay, line);
 
-    if (err == RATION_OK)
-        err = replay->decider->ops->advance(replay->decider, line->at);
+    if (err == RATION_OK && (line->op != RN_TRACE_STEP || rn_time_before(replay->last, until)))
+        err = replay->decider->ops->advance(replay->decider, until);
     if (err == RATION_OK)
         err = replay_events(replay);
     if (err == RATION_OK)
@@ -463,6 +469,7 @@ static int replay_operation(rn_replay *replay, const rn_trace_line *line)
         err = replay_emit(replay);
     if (err == RATION_OK)
         err = replay_events(replay);
+    replay->last = line->at;
     return err;
 }
 

@@ -582,6 +582,13 @@ void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, 
     line_close(out);
 }
 
+void rn_trace_write_step(rn_output *out, ration_time at, int64_t by_us)
+{
+    op_open(out, at, "step", (ration_text){NULL, 0});
+    rn_output_ms(out, "by", by_us);
+    line_close(out);
+}
+
 void rn_trace_write_save(rn_output *out, ration_time at, bool all)
 {
     op_open(out, at, "save", (ration_text){NULL, 0});

@@ -80,6 +80,7 @@ void rn_trace_write_operate(rn_output *out, const ration_call *call);
 /* `json`: the new config as an object, from rn_config_json. */
 void rn_trace_write_reload(rn_output *out, ration_time at, ration_text json);
 void rn_trace_write_health(rn_output *out, ration_time at, ration_text account, bool ok);
+void rn_trace_write_step(rn_output *out, ration_time at, int64_t by_us);
 void rn_trace_write_save(rn_output *out, ration_time at, bool all);
 void rn_trace_write_state(rn_output *out, ration_time at, const ration_state *state);
 /* `json`: the config as an object, from rn_config_json. */

@@ -585,8 +585,7 @@ static void pass(stream *s)
     HOLDS(s, ration_engine_report(s->engine, s->now, RATION_REPORT_LEASES, &(ration_reporter){0}) == RATION_OK);
     HOLDS(s, ration_engine_advance(s->twin, s->now) == RATION_OK);
     /* A reload forgets instants at which nothing would have happened. */
-    HOLDS(s, s->driver.reloads ||
-                 ration_engine_next_deadline(s->engine).us == ration_engine_next_deadline(s->twin).us);
+    HOLDS(s, s->driver.reloads || ration_engine_next_deadline(s->engine).us == ration_engine_next_deadline(s->twin).us);
     HOLDS(s, ration_engine_next_deadline(s->engine).us > s->now.us);
 }
 

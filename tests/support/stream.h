@@ -21,7 +21,7 @@ typedef struct stream_driver {
     void (*note)(void *ctx, const char *line); /* NULL: nobody reads along */
     /* The engine, when it has been made and after every call. NULL: nobody looks inside. */
     void (*look)(void *ctx, ration_engine *engine);
-    bool reloads; /* the twin is also given its rules again, now and then, which changes nothing */
+    bool reloads;            /* the twin is also given its rules again, now and then, which changes nothing */
     const ration_sink *sink; /* of that engine; NULL: none */
     void *ctx;
 } stream_driver;

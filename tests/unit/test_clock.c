@@ -43,6 +43,8 @@ static void follows(void **state)
         CHECK_EQ(clock.steps_forward, steps[i].forward);
         CHECK_EQ(clock.steps_backward, steps[i].backward);
     }
+    CHECK_ROW("all steps forward together");
+    CHECK_EQ(clock.stepped_us, 2 * S + 1 + 31536000 * S - (6081 * S + 5001));
     CHECK_ROW(NULL);
 }
 

@@ -444,8 +444,8 @@ static const char *const written[] = {"ration.yaml",       "conf/a.yaml",    "co
 static void the_ledger_is_a_file_or_none(void **state)
 {
     ration_config *config = config_of("providers: [{ name: p, baseUrl: http://h }]\n"
-                                   "settings: { ledger: { path: none, flush: 250ms } }\n",
-                                   &plain);
+                                      "settings: { ledger: { path: none, flush: 250ms } }\n",
+                                      &plain);
 
     (void)state;
     CHECK_STR(rn_config_settings(config)->ledger, NULL);
@@ -453,9 +453,9 @@ static void the_ledger_is_a_file_or_none(void **state)
     ration_config_free(config);
 
     config = config_of("providers:\n- name: p\n  baseUrl: http://h\n  limits:\n"
-                    "  - { name: l, kind: quota, max: 5, window: { period: day }, durability: strict }\n"
-                    "settings: { ledger: { path: ./none } }\n",
-                    &plain);
+                       "  - { name: l, kind: quota, max: 5, window: { period: day }, durability: strict }\n"
+                       "settings: { ledger: { path: ./none } }\n",
+                       &plain);
     CHECK_STR(rn_config_settings(config)->ledger, "./none");
     CHECK_EQ(ration_config_rules(config)->providers[0].limits[0].durability, RATION_DURABILITY_STRICT);
     ration_config_free(config);
