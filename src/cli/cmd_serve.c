@@ -190,6 +190,7 @@ static int serve(serve_run *run, const char *record)
         listening_log(run, record);
         tell_supervisor(run, "READY=1");
         rn_loop_run(run->loop);
+        rn_process_deafen();
     } else {
         complain(err, error.text);
         run->status = RN_EXIT_USAGE;

@@ -334,7 +334,9 @@ void rn_loop_free(rn_loop *loop)
     uv_close((uv_handle_t *)&loop->heartbeat, NULL);
     uv_close((uv_handle_t *)&loop->end_of_turn, NULL);
     uv_close((uv_handle_t *)&loop->next_turn, NULL);
-    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    /* A stop that came after the last turn would end the first run before anything is closed. */
+    while (uv_run(&loop->uv, UV_RUN_DEFAULT) != 0) {
+    }
 
     const int err = uv_loop_close(&loop->uv);
     assert(err == 0);
@@ -383,6 +385,17 @@ void rn_signal_free(rn_signal *sig)
 {
     if (sig != NULL)
         uv_close((uv_handle_t *)&sig->uv, signal_closed);
+}
+
+void rn_process_deafen(void)
+{
+    sigset_t ends;
+
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
 }
 
 size_t rn_process_prepare(void)

@@ -14,7 +14,7 @@
 
 /*
  * A thin house around libuv's loop: one clock reading per turn, timers at instants, signals, and work for the end of
- * the turn. One thread; nothing is global but what `rn_process_prepare` sets.
+ * the turn. One thread; nothing is global but what `rn_process_*` set.
  *
  * A turn: wait for events, run their callbacks and the timers that are due, run the deferred work, wait again.
  */
@@ -91,5 +91,8 @@ void rn_signal_free(rn_signal *sig);
 /** Raise the soft limit of descriptors to the hard one, ignore SIGPIPE, write no core: it would have the secrets. The
  *  limit of descriptors that holds now. Once, at start. */
 size_t rn_process_prepare(void);
+/** From here to its end the process hears no SIGTERM, SIGINT and SIGHUP: what has to be done last is done whole, and
+ *  the status is its own. Other threads have them blocked from their start. */
+void rn_process_deafen(void);
 
 #endif

@@ -10,6 +10,7 @@
  */
 #include "net/work.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <uv.h>
@@ -45,6 +46,7 @@ static void work_comes_back(uv_work_t *uv, int status)
 int rn_work_start(rn_loop *loop, void (*run)(void *user), void (*done)(void *user), void *user, rn_work **out)
 {
     rn_work *work = calloc(1, sizeof *work);
+    sigset_t all, before;
 
     if (work == NULL)
         return RATION_ERR_NOMEM;
@@ -57,8 +59,12 @@ int rn_work_start(rn_loop *loop, void (*run)(void *user), void (*done)(void *use
         return RATION_ERR_NOMEM;
     }
     *out = work;
+    /* The first work starts the pool's threads, which inherit the mask: signals are for the loop's thread. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     /* Fails only where there is no function to run. */
     (void)uv_queue_work(rn_loop_uv(loop), &work->uv, work_runs, work_comes_back);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return RATION_OK;
 }
 

@@ -476,6 +476,20 @@ def test_salt_and_secrets_stay_inside(provider, keeper, tmp_path):
     assert gw.limit("daily")["key"] != key
 
 
+def test_signals_without_end(provider, keeper):
+    """Whoever cannot wait: the ledger is closed in order all the same, and the process says itself how it ended."""
+    config = one_provider(provider(hello).url, [quota(1000)])
+    for _ in range(5):
+        gw = keeper(config)
+        gw.line('msg="ledger read".*last_stop="in order"')
+        spend(gw, 1)
+        gw.ended = True
+        while gw.popen.poll() is None:
+            gw.signal(signal.SIGTERM)
+        assert gw.wait() in (0, 1), gw.text()
+    assert keeper(config).used() == 5
+
+
 def test_runs_of_jobs(keeper):
     config = one_provider("http://127.0.0.1:9", [quota(2400)], endpoints=["/x"])
     config["jobs"] = [{"name": "tick", "account": "a", "endpoint": "GET /x", "interval": "1h"}]

@@ -197,12 +197,27 @@ static void an_empty_loop_ends(void **state)
     rn_loop_free(NULL);
 }
 
+/* As when the last of what drains ends in the turn after which the loop was stopped already. */
+static void a_stop_after_the_last_turn(void **state)
+{
+    rn_loop *loop = NULL;
+
+    (void)state;
+    assert_int_equal(rn_loop_new(&loop), RATION_OK);
+    rn_loop_stop(loop);
+    rn_loop_free(loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(timers_fire_in_order),   cmocka_unit_test(a_stopped_timer_is_silent),
-        cmocka_unit_test(a_timer_may_set_itself), cmocka_unit_test(deferred_work_runs_once_a_turn),
-        cmocka_unit_test(signals_arrive),         cmocka_unit_test(an_empty_loop_ends),
+        cmocka_unit_test(timers_fire_in_order),
+        cmocka_unit_test(a_stopped_timer_is_silent),
+        cmocka_unit_test(a_timer_may_set_itself),
+        cmocka_unit_test(deferred_work_runs_once_a_turn),
+        cmocka_unit_test(signals_arrive),
+        cmocka_unit_test(an_empty_loop_ends),
+        cmocka_unit_test(a_stop_after_the_last_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
