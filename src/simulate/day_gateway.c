@@ -87,6 +87,21 @@ static int on_flush(rn_day *day, rn_day_event *event)
 
 /* ---- the plan */
 
+/* The name of the limit that `scope` is of, as the config has it: the plan's own ends with its gateway. */
+static const char *limit_name(const rn_day *day, const rn_job *job, size_t scope)
+{
+    const ration_provider_rule *provider;
+
+    if (scope == RATION_PLAN_NONE)
+        return NULL;
+    provider = &day->rules->providers[rn_config_account(day->config, job->account)->provider];
+    for (size_t i = 0; i < provider->limit_count; i++) {
+        if (rn_text_is(ration_text_of(rn_jobs_scope(day->gateway.jobs, scope)->limit), provider->limits[i].name))
+            return provider->limits[i].name;
+    }
+    return NULL;
+}
+
 static int plan_note(rn_day *day)
 {
     const ration_plan *plan = rn_jobs_planned(day->gateway.jobs);
@@ -99,8 +114,7 @@ static int plan_note(rn_day *day)
         const ration_job_plan *planned = &plan->jobs[i];
 
         job->stretch_most = rn_max(job->stretch_most, planned->stretch);
-        job->limit =
-            planned->scope != RATION_PLAN_NONE ? rn_jobs_scope(day->gateway.jobs, planned->scope)->limit : NULL;
+        job->limit = limit_name(day, job->job, planned->scope);
         if (planned->effective_us == runner->last_effective_us)
             continue;
         rn_day_interval *intervals =

@@ -149,6 +149,9 @@ def test_the_page_names_its_style_by_hash(tmp_path):
     assert not re.search(r"https?:|url\(|@import|//", text)
     assert [text.count(f"aria-label=\"{what}") for what in ("Budget against time", "Stretch over time",
                                                             "Sent and refused")] == [1, 4, 4]
+    # The last plan's limit by its name, also when its gateway is gone and its memory is used for something else.
+    jobs = text.split("<h2>Jobs</h2>")[1].split("</table>")[0]
+    assert set(re.findall(r"<td>([^<]*)</td></tr>", jobs)) <= {"-", "daily", "hourly", "per-second"}
     assert text.count("class=\"fault\"") == 1 + 25  # the key, and each episode in the chart
 
 
