@@ -105,7 +105,9 @@ int rn_fetch(const rn_fetch_options *options, const char *page, char **body, siz
     if (code == CURLE_OK)
         (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (code != CURLE_OK) {
-        (void)snprintf(error, error_size, "%s: %s", options->control, curl_easy_strerror(code));
+        (void)snprintf(error, error_size, "%s: %s%s", options->control, curl_easy_strerror(code),
+                       code == CURLE_COULDNT_CONNECT ? "; is `ration serve` running? --control names its control port"
+                                                     : "");
         err = RATION_ERR_IO;
     } else if (status != 200 || got.data == NULL) {
         (void)snprintf(error, error_size, "%s%s: answered %ld%s", options->control, page, status,

@@ -144,6 +144,12 @@ static void row_read(const json_t *limit, double now, rn_view_row *row)
     } else {
         row_slots(limit, strcmp(kind, "adaptive") == 0 ? "current" : "max", row);
     }
+    if (json_is_true(json_object_get(limit, "paused"))) {
+        /* Neither time nor a new window ends a pause. */
+        row->binds = true;
+        row->eases[0] = '\0';
+        (void)snprintf(row->amount, sizeof row->amount, "paused by an operator");
+    }
 }
 
 /* ---- sentences */
@@ -217,7 +223,7 @@ static void house_say(rn_view *view, const json_t *status)
     const json_t *ledger = json_object_get(status, "ledger"), *plan = json_object_get(status, "plan");
 
     if (json_is_true(json_object_get(ledger, "failing")))
-        say(view, "The ledger cannot be written: ", text_of(ledger, "error"), "", "", "");
+        say(view, "The ledger cannot be written: ", text_of(ledger, "lastError"), "", "", "");
     if (json_is_false(json_object_get(plan, "feasible")))
         say(view, "The jobs do not fit their quotas", "", "", "", ": see /v1/plan");
 }

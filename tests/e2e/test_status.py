@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 import time
+import urllib.request
 
 import pyte
 import pytest
@@ -54,6 +55,20 @@ def test_status_of_an_idle_gateway(provider, gateway):
     assert done.returncode == 0 and "Nothing is limited now." in done.stdout
 
 
+def test_status_says_what_an_operator_has_paused(limited):
+    def operate(what):
+        page = f"http://{limited.control_address}/v1/limits/slots/a/{what}"
+        request = urllib.request.Request(page, b"{}", {"Content-Type": "application/json"})
+        assert urllib.request.urlopen(request, timeout=10).status == 200
+
+    operate("pause")
+    done = run("status", "--control", limited.control_address)
+    assert re.search(r"^Limit slots at a: paused by an operator\.$", done.stdout, re.M)
+    assert re.search(r"^! slots +concurrency +a +0 % +0 +paused by an operator$", done.stdout, re.M)
+    operate("resume")
+    assert "paused" not in run("status", "--control", limited.control_address).stdout
+
+
 def test_status_as_json(limited):
     done = run("status", "--json", "--control", limited.control_address)
     assert done.returncode == 0
@@ -75,6 +90,7 @@ def test_status_on_a_socket_and_with_a_token(provider, gateway, tmp_path):
 
 @pytest.mark.parametrize("arguments, said", [
     (["--control", "127.0.0.1:1"], "127.0.0.1:1: "),
+    (["--control", "127.0.0.1:1"], "; is `ration serve` running? --control names its control port\n"),
     (["--control", "unix:/nowhere"], "unix:/nowhere: "),
     (["--control"], "--control needs an address"),
     (["--json", "--watch"], "--json is printed once"),
@@ -113,7 +129,8 @@ def hostile_status(_, connection):
     breaker = {"provider": HOSTILE, "breaker": HOSTILE, "state": HOSTILE, "cause": HOSTILE, "retryAt": 1e300}
     penalty = {"penalty": HOSTILE, "limit": HOSTILE, "until": -1e300}
     status = {"version": HOSTILE, "now": 1e18, "limits": [counter, {}], "breakers": [breaker, {}],
-              "penalties": [penalty, {}], "ledger": {"failing": True, "error": HOSTILE}, "plan": {"feasible": False}}
+              "penalties": [penalty, {}], "plan": {"feasible": False},
+              "ledger": {"failing": True, "lastError": HOSTILE}}
     connection.reply(200, body=json.dumps(status).encode())
 
 
@@ -122,7 +139,7 @@ def test_hostile_names_do_not_reach_the_terminal(provider):
     assert (done.returncode, done.stderr) == (0, "")
     assert "k?[31m??2J?\u202eéxxx" in done.stdout
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stdout)
-    assert "The jobs do not fit their quotas" in done.stdout and "The ledger cannot be written" in done.stdout
+    assert "The jobs do not fit their quotas" in done.stdout and "The ledger cannot be written: k?[31m" in done.stdout
 
 
 # ---- top
