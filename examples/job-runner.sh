@@ -8,6 +8,7 @@
 # its token, RATION_RUNS how often to run (until it is stopped).
 set -euo pipefail
 
+[ $# -ge 2 ] || { echo "usage: job-runner.sh JOB COMMAND [ARGUMENT...]" >&2 && exit 2; }
 job=$1 control=${RATION_CONTROL:-http://127.0.0.1:7601} runs=${RATION_RUNS:--1} began=0
 token=(${RATION_TOKEN:+-H "Authorization: Bearer $RATION_TOKEN"})
 name=$(printf %s "$job" | od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g')
