@@ -332,8 +332,8 @@ RATION_API int ration_engine_advance(ration_engine *engine, ration_time now);
  * The clock that `now` comes from has stepped: the last `by_us` microseconds before `now` have not passed.
  *
  * Buckets earn nothing for them, since providers' clocks did not step. All else goes by the instants it was told:
- * windows, penalties, deadlines and times to live that end in between are due at `now`. A clock that never steps forward
- * needs no such call; steps backward cannot be told, `now` never falls.
+ * windows, penalties, deadlines and times to live that end in between are due at `now`. A clock that never steps
+ * forward needs no such call; steps backward cannot be told, `now` never falls.
  *
  * Errors     RATION_ERR_INVALID: `by_us` is not above 0.
  * Cost       Linear in the counters of rate limits.
