@@ -128,7 +128,7 @@ int main(int argc, char **argv)
             err = uv_listen((uv_stream_t *)&local, 511, on_connection);
     } else {
         (void)uv_tcp_init(loop, &tcp);
-        (void)uv_ip4_addr("127.0.0.1", atoi(argv[1]), &address);
+        (void)uv_ip4_addr("127.0.0.1", (int)strtol(argv[1], NULL, 10), &address);
         err = uv_tcp_bind(&tcp, (const struct sockaddr *)&address, 0);
         if (err == 0)
             err = uv_listen((uv_stream_t *)&tcp, 511, on_connection);

@@ -45,9 +45,10 @@ static void tell_supervisor(const serve_run *run, const char *state)
 {
     const char *address = getenv("NOTIFY_SOCKET");
 
-    if (address != NULL && rn_notify(address, state) != RATION_OK)
+    if (address != NULL && rn_notify(address, state) != RATION_OK) {
         rn_log_line(&run->log, rn_loop_now(run->loop), "warn", "the supervisor does not listen", "address", address,
                     NULL);
+    }
 }
 
 static void on_drained(void *user)

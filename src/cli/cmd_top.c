@@ -20,7 +20,7 @@
 
 #include "cli/watch.h"
 
-#define PERIOD_MS 1000
+#define PERIOD_MS INT64_C(1000)
 #define ESCAPE 27
 
 typedef struct top_run {

@@ -263,8 +263,10 @@ static const char *name_keep(const rn_faults *faults, const char *name)
 {
     char *copy = rn_arena_strdup(faults->arena, name);
 
-    for (size_t i = 0; copy != NULL && copy[i] != '\0'; i++)
-        copy[i] = is_control(copy[i]) ? '?' : copy[i];
+    for (size_t i = 0; copy != NULL && copy[i] != '\0'; i++) {
+        if (is_control(copy[i]))
+            copy[i] = '?';
+    }
     return copy;
 }
 

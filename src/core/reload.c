@@ -232,8 +232,12 @@ static int held_make(const reload *r, move *m)
         rn_account *account = rn_book_ghost(&r->to->book, was->provider->name, was->account->name);
         rn_circuit *circuit = was->circuit != NULL ? was->circuit->successor : NULL;
 
-        if (account == NULL || rn_routes_bare(&r->to->routes, account, circuit, was, &was->successor) != RATION_OK)
+        rn_route *bare = NULL;
+
+        if (account == NULL || rn_routes_bare(&r->to->routes, account, circuit, was, &bare) != RATION_OK ||
+            bare == NULL)
             return RATION_ERR_NOMEM;
+        was->successor = bare;
     }
     m->route = was->successor;
     m->route->refs++;

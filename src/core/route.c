@@ -760,7 +760,7 @@ static ration_text text_into(char **to, ration_text text)
 {
     const ration_text copy = {text.data == NULL ? NULL : *to, text.size};
 
-    if (text.size > 0)
+    if (text.data != NULL && text.size > 0)
         memcpy(*to, text.data, text.size);
     *to += text.size;
     return copy;

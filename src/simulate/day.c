@@ -365,7 +365,7 @@ static bool options_are_fine(const rn_day_options *o)
 
 int rn_day_run(const rn_day_options *options, rn_day_result *out, rn_day_error *error)
 {
-    rn_day_error unheard;
+    rn_day_error unheard = {""};
     rn_day day = {
         .options = options,
         .config = options->config,

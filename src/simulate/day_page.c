@@ -107,7 +107,7 @@ static void classes_table(const rn_day_result *r, rn_output *out)
     table_open(out, heads, sizeof heads / sizeof *heads);
     for (int p = RATION_PRIORITY_CRITICAL; p <= RATION_PRIORITY_LOW; p++) {
         const rn_day_class *c = &r->classes[p];
-        rn_day_label label;
+        rn_day_label label = {""};
         uint64_t limited = 0;
 
         if (!c->present)
@@ -166,7 +166,7 @@ static void quotas_table(const rn_day_result *r, rn_output *out)
     table_open(out, heads, sizeof heads / sizeof *heads);
     for (size_t i = 0; i < r->quota_count; i++) {
         const rn_day_quota *q = &r->quotas[i];
-        rn_day_label label;
+        rn_day_label label = {""};
 
         put(out, "<tr>");
         cell(out, q->limit);
@@ -199,7 +199,7 @@ static void jobs_table(const rn_day_result *r, rn_output *out)
     table_open(out, heads, sizeof heads / sizeof *heads);
     for (size_t i = 0; i < r->job_count; i++) {
         const rn_day_job *j = &r->jobs[i];
-        rn_day_label label;
+        rn_day_label label = {""};
 
         put(out, "<tr>");
         cell(out, j->job->name);
@@ -261,7 +261,7 @@ static void axis(const rn_day_result *r, rn_output *out, int64_t height)
 
     for (int64_t at_us = 0; at_us <= r->span_us; at_us += step_us) {
         const int64_t x = x_of(r, at_us);
-        rn_day_label label;
+        rn_day_label label = {""};
 
         rn_day_printf(out, "<line class=\"grid\" x1=\"%" PRId64 "\" x2=\"%" PRId64 "\" y1=\"%d\" y2=\"%" PRId64 "\"/>",
                       x, x, MARGIN, MARGIN + height);
@@ -282,7 +282,7 @@ static void faults_strip(const rn_day_result *r, rn_output *out, int64_t height)
     for (size_t i = 0; i < r->episode_count; i++) {
         const rn_day_episode *e = &r->episodes[i];
         const int64_t x = x_of(r, e->from_us);
-        rn_day_label from;
+        rn_day_label from = {""};
 
         rn_day_printf(out,
                       "<rect class=\"fault\" x=\"%" PRId64 "\" y=\"%" PRId64 "\" width=\"%" PRId64
@@ -295,7 +295,7 @@ static void faults_strip(const rn_day_result *r, rn_output *out, int64_t height)
 static void level(rn_output *out, const char *name, int64_t value, int64_t top, int64_t height)
 {
     const int64_t y = y_of(value, top, height);
-    rn_day_label label;
+    rn_day_label label = {""};
 
     rn_day_printf(out,
                   "<line class=\"bound\" x1=\"%d\" x2=\"%d\" y1=\"%" PRId64 "\" y2=\"%" PRId64
@@ -339,7 +339,7 @@ static void budgets_charts(const rn_day_result *r, rn_output *out)
     put(out, "</p>\n");
     for (size_t i = 0; i < r->quota_count && i < ROWS_MAX; i++) {
         const rn_day_quota *q = &r->quotas[i];
-        rn_day_label name;
+        rn_day_label name = {""};
 
         (void)snprintf(name.text, sizeof name.text, "%s of %s", q->limit, q->key);
         put(out, "<h3>");
@@ -361,7 +361,7 @@ static void budgets_charts(const rn_day_result *r, rn_output *out)
 static void stretch_chart(const rn_day_result *r, rn_output *out, const rn_day_job *j)
 {
     const int64_t top = rn_max(j->stretch_most, 2 * RATION_UNIT);
-    rn_day_label desired, effective, most;
+    rn_day_label desired = {""}, effective = {""}, most = {""};
 
     put(out, "<h3>");
     put_escaped(out, j->job->name);
@@ -440,7 +440,7 @@ static void calls_charts(const rn_day_result *r, rn_output *out)
 
 static void head_write(const rn_day_result *r, const char *title, rn_output *out)
 {
-    rn_day_label span, start;
+    rn_day_label span = {""}, start = {""};
     rn_builder b;
 
     rn_builder_init(&b, start.text, sizeof start.text);

@@ -82,7 +82,7 @@ int64_t rn_day_budget(const rn_day_quota *quota)
 
 static void head_print(const rn_day_result *r, rn_output *out)
 {
-    rn_day_label span, start;
+    rn_day_label span = {""}, start = {""};
     const char *comma = "";
     rn_builder b;
 
@@ -104,7 +104,7 @@ static void classes_print(const rn_day_result *r, rn_output *out)
                   "answered", "refused", "429s", "wait p50", "p99", "most");
     for (int p = RATION_PRIORITY_CRITICAL; p <= RATION_PRIORITY_LOW; p++) {
         const rn_day_class *c = &r->classes[p];
-        rn_day_label p50, p99, most;
+        rn_day_label p50 = {""}, p99 = {""}, most = {""};
         uint64_t limited = 0;
 
         if (!c->present)
@@ -143,7 +143,7 @@ static void quotas_print(const rn_day_result *r, rn_output *out)
                   "spent of U - R", "least", "external", "left", "429s", "overspent");
     for (size_t i = 0; i < r->quota_count; i++) {
         const rn_day_quota *q = &r->quotas[i];
-        rn_day_label max, budget, spent, least, external, left, name;
+        rn_day_label max = {""}, budget = {""}, spent = {""}, least = {""}, external = {""}, left = {""}, name = {""};
 
         (void)snprintf(name.text, sizeof name.text, "%s %s", q->limit, q->key);
         rn_day_printf(out, "%-24s %10s %8s ", name.text, rn_day_units(q->max, &max),
@@ -167,7 +167,7 @@ static void jobs_print(const rn_day_result *r, rn_output *out)
                   "stretch", "most", "runs", "calls", "bound by");
     for (size_t i = 0; i < r->job_count; i++) {
         const rn_day_job *j = &r->jobs[i];
-        rn_day_label desired, effective, stretch, most;
+        rn_day_label desired = {""}, effective = {""}, stretch = {""}, most = {""};
 
         rn_day_printf(out, "%-24s %-10s %-12s %-12s %8s %8s %8" PRIu64 " %8" PRIu64 "  %s\n", j->job->name,
                       ration_priority_name(j->job->priority), rn_day_short(j->job->interval_us, &desired),
@@ -331,7 +331,7 @@ static void episodes_write(rn_output *out, const rn_day_result *r)
 
 static void figures_write(rn_output *out, const rn_day_result *r)
 {
-    rn_day_label hash;
+    rn_day_label hash = {""};
 
     (void)snprintf(hash.text, sizeof hash.text, "%016" PRIx64, r->hash);
     rn_output_bool(out, "passed", rn_day_passed(r));

@@ -266,10 +266,11 @@ static void sink_call(void *ctx, const ration_call *call)
         rn_trace_write_operate(out, call);
         break;
     case RATION_OP_RELOAD:
-        if (recorder->config.data == NULL)
+        if (recorder->config.data == NULL) {
             recorder_stop(recorder, RATION_ERR_CONFIG);
-        else
+        } else {
             rn_trace_write_reload(out, call->at, recorder->config);
+        }
         config_forget(recorder);
         break;
     case RATION_OP_ADVANCE:

@@ -63,7 +63,7 @@ static void ask(run *r)
     const size_t id = r->count++;
     const uint64_t account = choose(r->c, STREAM_ACCOUNTS - 1);
     const uint64_t tenant = choose(r->c, STREAM_TENANTS);
-    const uint64_t class = choose(r->c, 2 * STREAM_CLASSES);
+    const uint64_t class = choose(r->c, UINT64_C(2) * STREAM_CLASSES);
     const ration_var x = {ration_text_of("x"), ration_text_of(choose(r->c, 1) == 0 ? "1" : "2")};
     ration_request request = RATION_REQUEST_INIT;
     ration_decision d;

@@ -41,7 +41,7 @@ static struct {
     bool flushing;
     void (*done)(void *user, int err);
     void *user;
-} ledger;
+} script;
 
 struct rn_ledger {
     int unused;
@@ -52,125 +52,125 @@ static struct rn_ledger the_one;
 int rn_ledger_open(const rn_ledger_options *options, rn_ledger **out, rn_ledger_error *error)
 {
     (void)error;
-    ledger.path = options->path;
+    script.path = options->path;
     *out = &the_one;
     return RATION_OK;
 }
 
-const char *rn_ledger_aside(const rn_ledger *self)
+const char *rn_ledger_aside(const rn_ledger *ledger)
 {
-    (void)self;
+    (void)ledger;
     return NULL;
 }
 
-ration_text rn_ledger_salt(const rn_ledger *self)
+ration_text rn_ledger_salt(const rn_ledger *ledger)
 {
-    (void)self;
+    (void)ledger;
     return ration_text_of("salt");
 }
 
-int rn_ledger_load(rn_ledger *self, ration_time now, ration_state *out, rn_ledger_error *error)
+int rn_ledger_load(rn_ledger *ledger, ration_time now, ration_state *out, rn_ledger_error *error)
 {
-    (void)self;
+    (void)ledger;
     (void)now;
     (void)error;
-    *out = (ration_state){.records = ledger.records, .count = ledger.record_count, .unclean = ledger.unclean};
-    return ledger.load_err;
+    *out = (ration_state){.records = script.records, .count = script.record_count, .unclean = script.unclean};
+    return script.load_err;
 }
 
-int rn_ledger_put(rn_ledger *self, const ration_record *record)
+int rn_ledger_put(rn_ledger *ledger, const ration_record *record)
 {
     rn_builder b;
 
-    (void)self;
-    CHECK(!ledger.flushing);
-    if (ledger.puts_left == 0)
+    (void)ledger;
+    CHECK(!script.flushing);
+    if (script.puts_left == 0)
         return RATION_ERR_NOMEM;
-    ledger.puts_left--;
-    ledger.puts++;
-    ledger.pending++;
-    rn_builder_init(&b, ledger.last, sizeof ledger.last);
+    script.puts_left--;
+    script.puts++;
+    script.pending++;
+    rn_builder_init(&b, script.last, sizeof script.last);
     rn_builder_text(&b, record->limit);
     rn_builder_char(&b, ' ');
     rn_builder_text(&b, record->key);
-    ledger.last_used = record->type == RATION_RECORD_QUOTA ? record->u.quota.used : 0;
+    script.last_used = record->type == RATION_RECORD_QUOTA ? record->u.quota.used : 0;
     return RATION_OK;
 }
 
 static void flush_end(int err)
 {
-    ledger.flushing = false;
+    script.flushing = false;
     if (err == RATION_OK) {
-        ledger.written += ledger.pending;
-        ledger.pending = 0;
+        script.written += script.pending;
+        script.pending = 0;
     }
-    ledger.done(ledger.user, err);
+    script.done(script.user, err);
 }
 
 static void on_work(rn_deferred *work)
 {
     (void)work;
-    flush_end(ledger.done_err);
+    flush_end(script.done_err);
 }
 
-int rn_ledger_flush(rn_ledger *self, rn_loop *loop, ration_time now, void (*done)(void *user, int err), void *user)
+int rn_ledger_flush(rn_ledger *ledger, rn_loop *loop, ration_time now, void (*done)(void *user, int err), void *user)
 {
-    (void)self;
+    (void)ledger;
     (void)now;
-    CHECK(!ledger.flushing);
-    ledger.flushes++;
-    if (ledger.flush_err != RATION_OK)
-        return ledger.flush_err;
-    ledger.flushing = true;
-    ledger.done = done;
-    ledger.user = user;
-    ledger.work.fn = on_work;
-    if (!ledger.hangs)
-        rn_loop_defer_next(loop, &ledger.work);
+    CHECK(!script.flushing);
+    script.flushes++;
+    if (script.flush_err != RATION_OK)
+        return script.flush_err;
+    script.flushing = true;
+    script.done = done;
+    script.user = user;
+    script.work.fn = on_work;
+    if (!script.hangs)
+        rn_loop_defer_next(loop, &script.work);
     return RATION_OK;
 }
 
-int rn_ledger_flush_now(rn_ledger *self, ration_time now)
+int rn_ledger_flush_now(rn_ledger *ledger, ration_time now)
 {
-    (void)self;
+    (void)ledger;
     (void)now;
-    rn_loop_forget(ledger.loop, &ledger.work);
-    ledger.flushing = false;
-    if (ledger.done_err == RATION_OK) {
-        ledger.written += ledger.pending;
-        ledger.pending = 0;
+    rn_loop_forget(script.loop, &script.work);
+    script.flushing = false;
+    if (script.done_err == RATION_OK) {
+        script.written += script.pending;
+        script.pending = 0;
     }
-    return ledger.done_err;
+    return script.done_err;
 }
 
-void rn_ledger_look(const rn_ledger *self, rn_ledger_status *out)
+void rn_ledger_look(const rn_ledger *ledger, rn_ledger_status *out)
 {
-    (void)self;
-    *out = (rn_ledger_status){.path = ledger.path,
-                              .unclean = ledger.unclean,
+    (void)ledger;
+    *out = (rn_ledger_status){.path = script.path,
+                              .unclean = script.unclean,
                               .flushed_at = {RATION_NEVER_US},
-                              .pending = ledger.pending,
+                              .pending = script.pending,
                               .error = "the disk is full"};
 }
 
-void rn_ledger_close(rn_ledger *self, ration_time now)
+void rn_ledger_close(rn_ledger *ledger, ration_time now)
 {
-    (void)self;
+    (void)ledger;
     (void)now;
-    ledger.closes++;
+    script.closes++;
 }
 
-void rn_ledger_abandon(rn_ledger *self)
+void rn_ledger_abandon(rn_ledger *ledger)
 {
-    (void)self;
-    rn_loop_forget(ledger.loop, &ledger.work);
-    ledger.abandons++;
+    (void)ledger;
+    rn_loop_forget(script.loop, &script.work);
+    script.abandons++;
 }
 
 static void ledger_reset(void)
 {
-    memset(&ledger, 0, sizeof ledger);
-    ledger.puts_left = -1;
+    memset(&script, 0, sizeof script);
+    script.puts_left = -1;
 }
 
 /* ---- a stage: a loop, an engine, a keeper */
@@ -274,7 +274,7 @@ static void stage_open(stage *s, const char *text, int64_t flush_us)
     *s = (stage){.log = {-1}, .config = config_of(text, &plain)};
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);
     rn_timer_init(&s->timer, s->loop, on_stop, s);
-    ledger.loop = s->loop;
+    script.loop = s->loop;
 
     const rn_keeper_options options = {.loop = s->loop, .log = &s->log, .path = "ledger", .flush_us = flush_us};
     const ration_engine_options engine = {.rules = ration_config_rules(s->config), .sink = &sink, .keeps = true};
@@ -337,27 +337,27 @@ static void a_round_writes_what_has_changed(void **state)
     stage_start(&s);
     CHECK_ROW("nothing has changed, nothing is written");
     run(&s, 10 * MS);
-    CHECK_EQ(ledger.puts, 0);
-    CHECK_EQ(ledger.flushes, 0);
+    CHECK_EQ(script.puts, 0);
+    CHECK_EQ(script.flushes, 0);
 
     CHECK_ROW("a grant is written with the next round, once");
     CHECK_EQ(ask(&s, 3), RATION_GRANTED);
-    CHECK_EQ(ledger.puts, 0);
+    CHECK_EQ(script.puts, 0);
     run(&s, 20 * MS);
-    CHECK_EQ(ledger.puts, 1);
-    CHECK_EQ(ledger.flushes, 1);
-    CHECK_EQ(ledger.written, 1);
-    CHECK_STR(ledger.last, "q a");
-    CHECK_EQ(ledger.last_used, 3 * UNIT);
+    CHECK_EQ(script.puts, 1);
+    CHECK_EQ(script.flushes, 1);
+    CHECK_EQ(script.written, 1);
+    CHECK_STR(script.last, "q a");
+    CHECK_EQ(script.last_used, 3 * UNIT);
     CHECK(s.touched > 0);
 
     CHECK_ROW("what is new at the end is written at the end, and the ledger is in order");
     CHECK_EQ(ask(&s, 1), RATION_GRANTED);
     stage_close(&s, RATION_OK);
-    CHECK_EQ(ledger.written, 2);
-    CHECK_EQ(ledger.last_used, 4 * UNIT);
-    CHECK_EQ(ledger.closes, 1);
-    CHECK_EQ(ledger.abandons, 0);
+    CHECK_EQ(script.written, 2);
+    CHECK_EQ(script.last_used, 4 * UNIT);
+    CHECK_EQ(script.closes, 1);
+    CHECK_EQ(script.abandons, 0);
 }
 
 static void a_failed_round_comes_again(void **state)
@@ -367,32 +367,32 @@ static void a_failed_round_comes_again(void **state)
 
     (void)state;
     ledger_reset();
-    ledger.done_err = RATION_ERR_IO;
+    script.done_err = RATION_ERR_IO;
     stage_open(&s, relaxed, 2 * MS);
     stage_start(&s);
     CHECK_EQ(ask(&s, 3), RATION_GRANTED);
     run(&s, 20 * MS);
     rn_keeper_look_at(s.keeper, &status);
-    CHECK_EQ(ledger.flushes, 1);
+    CHECK_EQ(script.flushes, 1);
     CHECK_EQ(status.attempts, 1);
 
     CHECK_ROW("after a pause, that grows, with what has changed meanwhile; admissions go on");
     CHECK_EQ(ask(&s, 1), RATION_GRANTED);
     run(&s, 400 * MS);
     rn_keeper_look_at(s.keeper, &status);
-    CHECK_EQ(ledger.flushes, 3);
+    CHECK_EQ(script.flushes, 3);
     CHECK_EQ(status.attempts, 3);
-    CHECK_EQ(ledger.last_used, 4 * UNIT);
-    CHECK_EQ(ledger.written, 0);
+    CHECK_EQ(script.last_used, 4 * UNIT);
+    CHECK_EQ(script.written, 0);
 
     CHECK_ROW("and when it is written all is well");
-    ledger.done_err = RATION_OK;
+    script.done_err = RATION_OK;
     run(&s, 600 * MS);
     rn_keeper_look_at(s.keeper, &status);
     CHECK_EQ(status.attempts, 0);
-    CHECK(ledger.written >= 2);
+    CHECK(script.written >= 2);
     stage_close(&s, RATION_OK);
-    CHECK_EQ(ledger.closes, 1);
+    CHECK_EQ(script.closes, 1);
 }
 
 static void what_was_not_put_is_given_again(void **state)
@@ -401,17 +401,17 @@ static void what_was_not_put_is_given_again(void **state)
 
     (void)state;
     ledger_reset();
-    ledger.puts_left = 0;
+    script.puts_left = 0;
     stage_open(&s, relaxed, 2 * MS);
     stage_start(&s);
     CHECK_EQ(ask(&s, 3), RATION_GRANTED);
     run(&s, 20 * MS);
-    CHECK_EQ(ledger.flushes, 0);
-    ledger.puts_left = -1;
+    CHECK_EQ(script.flushes, 0);
+    script.puts_left = -1;
     run(&s, 200 * MS);
-    CHECK_EQ(ledger.puts, 1);
-    CHECK_EQ(ledger.last_used, 3 * UNIT);
-    CHECK_EQ(ledger.written, 1);
+    CHECK_EQ(script.puts, 1);
+    CHECK_EQ(script.last_used, 3 * UNIT);
+    CHECK_EQ(script.written, 1);
     stage_close(&s, RATION_OK);
 }
 
@@ -424,10 +424,10 @@ static void an_end_that_is_not_written_is_as_a_kill(void **state)
     stage_open(&s, relaxed, 1000 * MS);
     stage_start(&s);
     CHECK_EQ(ask(&s, 3), RATION_GRANTED);
-    ledger.done_err = RATION_ERR_IO;
+    script.done_err = RATION_ERR_IO;
     stage_close(&s, RATION_ERR_IO);
-    CHECK_EQ(ledger.closes, 0);
-    CHECK_EQ(ledger.abandons, 1);
+    CHECK_EQ(script.closes, 0);
+    CHECK_EQ(script.abandons, 1);
 }
 
 static void an_end_amid_a_flush(void **state)
@@ -436,16 +436,16 @@ static void an_end_amid_a_flush(void **state)
 
     (void)state;
     ledger_reset();
-    ledger.hangs = true;
+    script.hangs = true;
     stage_open(&s, relaxed, 2 * MS);
     stage_start(&s);
     CHECK_EQ(ask(&s, 3), RATION_GRANTED);
     run(&s, 20 * MS);
-    CHECK(ledger.flushing);
-    ledger.flushing = false; /* puts of the last word go into the next batch */
+    CHECK(script.flushing);
+    script.flushing = false; /* puts of the last word go into the next batch */
     stage_close(&s, RATION_OK);
-    CHECK_EQ(ledger.pending, 0);
-    CHECK_EQ(ledger.closes, 1);
+    CHECK_EQ(script.pending, 0);
+    CHECK_EQ(script.closes, 1);
 }
 
 /* A start that came to nothing, and a death, leave the mark as it was, or as a kill does. */
@@ -469,15 +469,15 @@ static void who_closes_and_who_abandons(void **state)
 
         CHECK_ROW(rows[i].why);
         ledger_reset();
-        ledger.unclean = rows[i].unclean;
+        script.unclean = rows[i].unclean;
         stage_open(&s, relaxed, 1000 * MS);
         if (rows[i].starts)
             stage_start(&s);
         if (rows[i].dies)
             rn_keeper_abandon(s.keeper);
         stage_close(&s, rows[i].want);
-        CHECK_EQ(ledger.closes, rows[i].closes);
-        CHECK_EQ(ledger.closes + ledger.abandons, 1);
+        CHECK_EQ(script.closes, rows[i].closes);
+        CHECK_EQ(script.closes + script.abandons, 1);
     }
 }
 
@@ -495,16 +495,16 @@ static void a_mark_is_written_before_it_is_reached(void **state)
     CHECK_ROW("the first half of a block needs nothing");
     for (int i = 0; i < 4; i++)
         CHECK_EQ(ask(&s, 1), RATION_GRANTED);
-    CHECK_EQ(ledger.flushes, 0);
+    CHECK_EQ(script.flushes, 0);
     CHECK_ROW("then the next mark is written, and nobody waits for it");
     CHECK_EQ(ask(&s, 1), RATION_GRANTED);
-    CHECK_EQ(ledger.flushes, 1);
+    CHECK_EQ(script.flushes, 1);
     run(&s, 20 * MS);
     CHECK_EQ(s.kept_calls, 1);
-    CHECK_EQ(ledger.last_used, 5 * UNIT);
+    CHECK_EQ(script.last_used, 5 * UNIT);
 
     CHECK_ROW("without a round that was written nothing goes above it");
-    ledger.done_err = RATION_ERR_IO;
+    script.done_err = RATION_ERR_IO;
     while (ask(&s, 1) == RATION_GRANTED)
         granted++;
     CHECK_EQ(granted, 10);
@@ -512,7 +512,7 @@ static void a_mark_is_written_before_it_is_reached(void **state)
     CHECK_EQ(events_take(&s), 0);
     CHECK_EQ(s.kept_calls, 1);
     CHECK_ROW("and then who waited goes");
-    ledger.done_err = RATION_OK;
+    script.done_err = RATION_OK;
     run(&s, 1000 * MS);
     CHECK_EQ(events_take(&s), 1);
     CHECK_EQ(s.kept_calls, 2);
@@ -547,14 +547,14 @@ static void whoever_must_not_be_told_waits(void **state)
     CHECK(rn_keeper_hold(s.keeper, &gone));
     rn_keeper_forget(s.keeper, &gone);
     rn_keeper_forget(s.keeper, &gone);
-    ledger.done_err = RATION_ERR_IO;
+    script.done_err = RATION_ERR_IO;
     rn_keeper_look(s.keeper);
     run(&s, 20 * MS);
     CHECK_EQ(told, 0);
-    ledger.done_err = RATION_OK;
+    script.done_err = RATION_OK;
     run(&s, 400 * MS);
     CHECK_EQ(told, 1);
-    CHECK_EQ(ledger.last_used, 502 * UNIT);
+    CHECK_EQ(script.last_used, 502 * UNIT);
     stage_close(&s, RATION_OK);
 }
 
@@ -574,20 +574,20 @@ static void settled_amid_a_round(void **state)
         CHECK_EQ(ask(&s, 1), RATION_GRANTED);
         leases[i] = s.lease;
     }
-    ledger.hangs = true;
+    script.hangs = true;
     settle(&s, leases[0], 100);
     rn_keeper_look(s.keeper);
-    CHECK(ledger.flushing);
+    CHECK(script.flushing);
     settle(&s, leases[1], 300);
     CHECK(rn_keeper_hold(s.keeper, &waiter));
     flush_end(RATION_OK);
     CHECK_EQ(told, 0);
     run(&s, 5 * MS);
-    CHECK(ledger.flushing);
+    CHECK(script.flushing);
     flush_end(RATION_OK);
     CHECK_EQ(told, 1);
-    CHECK_EQ(ledger.last_used, 400 * UNIT);
-    ledger.hangs = false;
+    CHECK_EQ(script.last_used, 400 * UNIT);
+    script.hangs = false;
     stage_close(&s, RATION_OK);
 }
 
@@ -601,14 +601,14 @@ static void relaxed_tells_at_once(void **state)
     ledger_reset();
     stage_open(&s, relaxed, 2 * MS);
     stage_start(&s);
-    ledger.hangs = true;
+    script.hangs = true;
     CHECK_EQ(ask(&s, 1), RATION_GRANTED);
     run(&s, 10 * MS);
-    CHECK(ledger.flushing);
+    CHECK(script.flushing);
     settle(&s, s.lease, 500);
     CHECK(!rn_keeper_hold(s.keeper, &waiter));
     flush_end(RATION_OK);
-    ledger.hangs = false;
+    script.hangs = false;
     stage_close(&s, RATION_OK);
 }
 
@@ -646,9 +646,9 @@ static void what_was_kept_comes_in_portions(void **state)
                                                    .parts = parts,
                                                    .part_count = 1000};
     }
-    ledger.records = records;
-    ledger.record_count = 400;
-    ledger.unclean = true;
+    script.records = records;
+    script.record_count = 400;
+    script.unclean = true;
     stage_start(&s);
     CHECK(s.load_calls > 4 && s.load_calls < 40);
     CHECK(s.loaded.unclean);
@@ -679,8 +679,8 @@ static void a_record_that_cannot_be(void **state)
     stage_open(&s, relaxed, 1000 * MS);
     record.u.penalty.until.us = -5;
     record.key = (ration_text){NULL, 0};
-    ledger.records = &record;
-    ledger.record_count = 1;
+    script.records = &record;
+    script.record_count = 1;
     CHECK_EQ(rn_keeper_load(s.keeper, s.engine, &error), RATION_ERR_IO);
     CHECK(strstr(error.text, "ledger: a record") != NULL);
     stage_close(&s, RATION_OK);

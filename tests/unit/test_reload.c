@@ -157,7 +157,7 @@ static void another_window_counts_what_it_may_hold(void **state)
         CHECK_EQ(report(MS(3060000)).used, (rows[i].used + 1) * UNIT);
         CHECK_STR(end(MS(3060001), "a"), "released");
         CHECK_STR(end(MS(3060001), "d"), "released");
-        CHECK_EQ(report(3 * 24 * HOUR_US).used, 0);
+        CHECK_EQ(report(INT64_C(3) * 24 * HOUR_US).used, 0);
         world_fini(&w);
     }
     CHECK_ROW(NULL);
