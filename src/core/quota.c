@@ -78,11 +78,17 @@ static int quota_prepare(rn_limit *limit, ration_fault *fault)
         return rn_rule_fault(fault, "arrival_us", "the arrival must not be negative");
 
     limit->spec.quota.arrival_us = limit->enforcer ? 0 : arrival_us;
-    limit->spec.quota.tick_us = rn_quota_length(rule) <= DAY_US ? MINUTE_US : HOUR_US;
     /* Nobody waits for a limit that only watches, and a provider needs no marks to know what it has counted. */
     limit->spec.quota.strict =
         rule->durability == RATION_DURABILITY_STRICT && rule->enforce == RATION_ENFORCE_ON && !limit->enforcer;
-    return rule->window.period == RATION_PERIOD_NONE ? rolling_prepare(limit, fault) : window_prepare(limit, fault);
+
+    const int err =
+        rule->window.period == RATION_PERIOD_NONE ? rolling_prepare(limit, fault) : window_prepare(limit, fault);
+
+    /* Only a window that has been found to be one has a length. */
+    if (err == RATION_OK)
+        limit->spec.quota.tick_us = rn_quota_length(rule) <= DAY_US ? MINUTE_US : HOUR_US;
+    return err;
 }
 
 bool rn_quota_is_rolling(const rn_counter *counter)
