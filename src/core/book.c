@@ -628,3 +628,19 @@ int64_t rn_book_weight(const rn_book *book, const rn_account *account, ration_te
 
     return node == NULL ? 1 : ((const rn_tenant_weight *)(const void *)node)->weight;
 }
+
+void rn_book_visit(const rn_book *book, void *ctx, void (*visit)(void *ctx, const rn_limit *limit))
+{
+    for (size_t i = 0; i < book->provider_count; i++) {
+        for (size_t j = 0; j < book->providers[i].limit_count; j++)
+            visit(ctx, book->providers[i].limits[j]);
+    }
+    for (size_t i = 0; i < book->account_count; i++) {
+        const rn_account *account = &book->accounts[i];
+
+        for (size_t j = 0; j < account->provider->limit_count; j++) {
+            if (account->limits[j] != account->provider->limits[j])
+                visit(ctx, account->limits[j]);
+        }
+    }
+}

@@ -72,6 +72,9 @@ typedef struct rn_book {
     SLIST_HEAD(, rn_limit) prepared; /* limits that have something to free */
 } rn_book;
 
+/* Each limit once: the providers', then those that accounts have of their own. */
+void rn_book_visit(const rn_book *book, void *ctx, void (*visit)(void *ctx, const rn_limit *limit));
+
 /* Copy and compile. On error the book is empty and need not be freed; RATION_ERR_CONFIG fills `fault`. */
 int rn_book_init(rn_book *book, const ration_allocator *mem, const ration_rules *rules, ration_fault *fault);
 void rn_book_fini(rn_book *book);

@@ -249,40 +249,35 @@ static uint32_t wanted_kinds(ration_report_kind kind, const ration_reporter *rep
     return of_shares ? UINT32_C(1) << RATION_KIND_SHARE : reporter->kinds;
 }
 
-/* Visit the counters of one limit, if it is wanted. `all` NULL: only count them. */
-static size_t limit_rows(const ration_engine *engine, uint32_t kinds, const rn_limit *limit, rows *all)
+/* What is gathered of the counters of some kinds. */
+typedef struct kinds_visit {
+    const ration_engine *engine;
+    uint32_t kinds;
+    rows *all; /* NULL: they are counted only */
+    size_t count;
+} kinds_visit;
+
+static void limit_rows(void *ctx, const rn_limit *limit)
 {
+    kinds_visit *v = ctx;
     rn_counter *counter;
 
-    if ((kinds >> limit->rule->kind & 1) == 0)
-        return 0;
-    if (all != NULL) {
-        TAILQ_FOREACH (counter, &limit->counters, in_limit)
-            rows_add(engine, all, counter);
-    }
-    return (size_t)limit->counter_count;
+    if ((v->kinds >> limit->rule->kind & 1) == 0)
+        return;
+    v->count += (size_t)limit->counter_count;
+    if (v->all == NULL)
+        return;
+    TAILQ_FOREACH (counter, &limit->counters, in_limit)
+        rows_add(v->engine, v->all, counter);
 }
 
 /* The counters of some kinds, without a look at any other. */
 static size_t kinds_rows(const ration_engine *engine, uint32_t kinds, rows *all)
 {
-    size_t count = 0;
+    kinds_visit v = {.engine = engine, .kinds = kinds, .all = all};
 
-    for (size_t i = 0; i < engine->world->book.provider_count; i++) {
-        const rn_provider *provider = &engine->world->book.providers[i];
-
-        for (size_t j = 0; j < provider->limit_count; j++)
-            count += limit_rows(engine, kinds, provider->limits[j], all);
-    }
-    for (size_t i = 0; i < engine->world->book.account_count; i++) {
-        const rn_account *account = &engine->world->book.accounts[i];
-
-        for (size_t j = 0; j < account->provider->limit_count; j++) {
-            if (account->limits[j] != account->provider->limits[j])
-                count += limit_rows(engine, kinds, account->limits[j], all);
-        }
-    }
-    return count;
+    rn_book_visit(&engine->world->book, &v, limit_rows);
+    return v.count;
 }
 
 static void all_rows(const ration_engine *engine, const ration_reporter *reporter, rows *all)

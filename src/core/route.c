@@ -166,17 +166,12 @@ static bool subject_add(rn_subject *subject, ration_text name, ration_text value
 /* The most specific template that matches; of equals, the one declared first. */
 static const rn_template *template_find(const rn_provider *provider, const rn_path *path, size_t *index)
 {
-    const rn_template *best = NULL;
+    const size_t found = rn_template_find(provider->templates, provider->rule.endpoint_count, path);
 
-    for (size_t i = 0; i < provider->rule.endpoint_count; i++) {
-        const rn_template *candidate = &provider->templates[i];
-
-        if (rn_template_match(candidate, path, NULL) && (best == NULL || rn_template_beats(candidate, best))) {
-            best = candidate;
-            *index = i;
-        }
-    }
-    return best;
+    if (found == provider->rule.endpoint_count)
+        return NULL;
+    *index = found;
+    return &provider->templates[found];
 }
 
 static bool subject_from_path(const rn_provider *provider, ration_text raw, rn_subject *subject,

@@ -7,35 +7,19 @@
  */
 #include "core/engine.h"
 
-/* Up to `before`, and then as of `after`. */
-static void limit_step(const rn_limit *limit, ration_time before, ration_time after)
+typedef struct gap {
+    ration_time before, after;
+} gap;
+
+static void limit_step(void *ctx, const rn_limit *limit)
 {
+    const gap *left_out = ctx;
     rn_counter *counter;
 
+    if (limit->rule->kind != RATION_KIND_RATE)
+        return;
     TAILQ_FOREACH (counter, &limit->counters, in_limit)
-        rn_bucket_step(counter, before, after);
-}
-
-static void buckets_step(const rn_book *book, ration_time before, ration_time after)
-{
-    for (size_t i = 0; i < book->provider_count; i++) {
-        const rn_provider *provider = &book->providers[i];
-
-        for (size_t j = 0; j < provider->limit_count; j++) {
-            if (provider->limits[j]->rule->kind == RATION_KIND_RATE)
-                limit_step(provider->limits[j], before, after);
-        }
-    }
-    for (size_t i = 0; i < book->account_count; i++) {
-        const rn_account *account = &book->accounts[i];
-
-        for (size_t j = 0; j < account->provider->limit_count; j++) {
-            const rn_limit *limit = account->limits[j];
-
-            if (limit != account->provider->limits[j] && limit->rule->kind == RATION_KIND_RATE)
-                limit_step(limit, before, after);
-        }
-    }
+        rn_bucket_step(counter, left_out->before, left_out->after);
 }
 
 int ration_engine_step(ration_engine *engine, ration_time now, int64_t by_us)
@@ -47,10 +31,10 @@ int ration_engine_step(ration_engine *engine, ration_time now, int64_t by_us)
 
     rn_sink_call(engine, &call);
 
-    const ration_time before = rn_time_max(engine->now, ration_time_of(rn_sub(call.at.us, by_us)));
+    gap left_out = {rn_time_max(engine->now, ration_time_of(rn_sub(call.at.us, by_us))), call.at};
 
-    rn_catch_up(engine, before);
-    buckets_step(&engine->world->book, before, call.at);
+    rn_catch_up(engine, left_out.before);
+    rn_book_visit(&engine->world->book, &left_out, limit_step);
     engine->now = call.at;
     rn_catch_up(engine, call.at);
     rn_sink_answer(engine, &call, RATION_OK, NULL);

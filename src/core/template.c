@@ -188,3 +188,15 @@ bool rn_template_beats(const rn_template *a, const rn_template *b)
 
     return open ? longer != a : longer == a;
 }
+
+size_t rn_template_find(const rn_template *templates, size_t count, const rn_path *path)
+{
+    size_t best = count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (rn_template_match(&templates[i], path, NULL) &&
+            (best == count || rn_template_beats(&templates[i], &templates[best])))
+            best = i;
+    }
+    return best;
+}

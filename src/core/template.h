@@ -55,4 +55,7 @@ bool rn_template_match(const rn_template *template, const rn_path *path, ration_
 /* Is `a` more specific than `b`? Segment by segment: literal, variable, "*", "**"; then the longer one. */
 bool rn_template_beats(const rn_template *a, const rn_template *b);
 
+/* The most specific that matches; of equals, the first. `count`: none does. O(count) matches. */
+size_t rn_template_find(const rn_template *templates, size_t count, const rn_path *path);
+
 #endif

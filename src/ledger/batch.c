@@ -343,16 +343,21 @@ static bool is_named(const ration_record *record)
     return limited == (record->type != RATION_RECORD_BREAKER);
 }
 
-int rn_batch_put(rn_batch *batch, const ration_record *record)
+/* The thing that a record is of, as it can be written and loaded. */
+static int thing_of_record(rn_batch *batch, const ration_record *record, rn_thing **thing, bool *made)
 {
     const ration_text texts[] = {record->provider, record->limit, record->key};
-    rn_thing *thing = NULL;
-    bool made;
 
     if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record))
         return RATION_ERR_INVALID;
+    return thing_make(batch, (unsigned)record->type, texts, thing, made);
+}
 
-    const int err = thing_make(batch, (unsigned)record->type, texts, &thing, &made);
+int rn_batch_put(rn_batch *batch, const ration_record *record)
+{
+    rn_thing *thing = NULL;
+    bool made;
+    const int err = thing_of_record(batch, record, &thing, &made);
 
     if (err != RATION_OK)
         return err;
@@ -403,14 +408,9 @@ static int thing_restore(rn_batch *batch, rn_thing *thing, const rn_copy *copy)
 
 int rn_batch_restore(rn_batch *batch, const ration_record *record, int64_t id)
 {
-    const ration_text texts[] = {record->provider, record->limit, record->key};
     rn_thing *thing = NULL;
     bool made;
-
-    if (!rn_record_is_valid(record, ration_time_of(RATION_TIME_MAX_US)) || !is_named(record))
-        return RATION_ERR_INVALID;
-
-    const int err = thing_make(batch, (unsigned)record->type, texts, &thing, &made);
+    const int err = thing_of_record(batch, record, &thing, &made);
 
     if (err != RATION_OK)
         return err;

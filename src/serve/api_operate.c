@@ -5,12 +5,10 @@
  * A counter is named by its path, as its page is; the body has what is left to say. What an operator does is logged,
  * told to those who listen, and stands in the recording.
  */
-#include "base/mem.h"
+#include <assert.h>
+
 #include "base/text.h"
 #include "serve/api_parts.h"
-#include "serve/route.h"
-
-#define KEY_MAX_BYTES 4096 /* more than any key has */
 
 typedef struct verb {
     const char *name;
@@ -25,47 +23,27 @@ static const verb verbs[] = {
     {"grant", RATION_OP_GRANT, "granted"},
 };
 
-/* What a path names, decoded into the buffers. */
-typedef struct target {
-    const verb *verb;
-    ration_text name, key;
-} target;
-
-/* "/v1/limits/NAME/KEY/VERB", parts as they stand in it. False: it is none. */
-static bool target_split(ration_text path, target *out)
+/* What the last part of a counter's path asks for; NULL: nothing. */
+static const verb *verb_find(ration_text path, ration_text *name, ration_text *key)
 {
-    static const ration_text prefix = {"/v1/limits/", 11};
-    ration_text parts[3];
-    size_t count = 0;
+    ration_text last;
 
-    if (!rn_text_eq(rn_text_slice(path, 0, prefix.size), prefix))
-        return false;
-    for (size_t from = prefix.size; from <= path.size;) {
-        const ration_text rest = rn_text_slice(path, from, path.size);
-        size_t end = rest.size;
-
-        (void)rn_text_find(rest, (ration_text){"/", 1}, &end);
-        if (count == 3)
-            return false;
-        parts[count++] = rn_text_slice(rest, 0, end);
-        from += end + 1;
-    }
-    if (count < 3 || parts[0].size == 0)
-        return false;
-    *out = (target){.name = parts[0], .key = parts[1]};
+    if (!rn_api_counter_split(path, name, key, &last) || last.data == NULL)
+        return NULL;
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (rn_text_is(parts[2], verbs[i].name))
-            out->verb = &verbs[i];
+        if (rn_text_is(last, verbs[i].name))
+            return &verbs[i];
     }
-    return out->verb != NULL;
+    return NULL;
 }
 
 rn_trace_op rn_api_operate_find(ration_text path)
 {
     static const rn_trace_op ops[] = {RN_TRACE_PAUSE, RN_TRACE_RESUME, RN_TRACE_RESET, RN_TRACE_GRANT};
-    target at;
+    ration_text name, key;
+    const verb *found = verb_find(path, &name, &key);
 
-    return target_split(path, &at) ? ops[at.verb - verbs] : RN_TRACE_BLANK;
+    return found != NULL ? ops[found - verbs] : RN_TRACE_BLANK;
 }
 
 static void operator_tell(const rn_api *api, const char *did, const ration_counter_name *counter, int64_t units)
@@ -111,47 +89,29 @@ static void reject(rn_api_call *call, int err, const verb *did)
     rn_api_call_end(call);
 }
 
-static void answer(rn_api_call *call, const char *result)
-{
-    rn_output body;
-
-    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
-    rn_output_open(&body, NULL, '{');
-    rn_output_str(&body, "result", result);
-    rn_output_close(&body, '}');
-    rn_output_newline(&body);
-    rn_reply(call->in, 200, RN_API_JSON, NULL, &body);
-    rn_output_fini(&body);
-    rn_api_call_end(call);
-}
-
 void rn_api_operate(rn_api_call *call, rn_trace_line *asked, ration_text body)
 {
     rn_api *api = call->api;
-    char name[RN_API_NAME_MAX], key[KEY_MAX_BYTES];
+    char name[RN_API_NAME_MAX], key[RN_API_KEY_MAX];
     ration_counter_name counter = {.provider = asked->counter.provider};
-    target at;
+    const verb *found = verb_find(rn_api_path(rn_inbound_head(call->in)->target), &counter.limit, &counter.key);
 
     (void)body;
-    if (!target_split(rn_api_path(rn_inbound_head(call->in)->target), &at) ||
-        rn_route_decode(at.name, name, sizeof name, &counter.limit) != RATION_OK ||
-        rn_route_decode(at.key, key, sizeof key, &counter.key) != RATION_OK) {
-        rn_api_reject(call->in, 400, "bad_request", "Malformed target",
-                      "a % without two hexadecimal digits behind it, or longer than any name or key",
-                      ration_text_of("key"));
+    assert(found != NULL); /* by its path it was found to be one of these */
+    if (!rn_api_counter_decode(call->in, &counter.limit, name, &counter.key, key)) {
         rn_api_call_end(call);
         return;
     }
 
-    const int64_t units = at.verb->op == RATION_OP_GRANT ? asked->units : 0;
-    const int err = api->decider->ops->operate(api->decider, rn_loop_now(api->loop), at.verb->op, &counter, units);
+    const int64_t units = found->op == RATION_OP_GRANT ? asked->units : 0;
+    const int err = api->decider->ops->operate(api->decider, rn_loop_now(api->loop), found->op, &counter, units);
     rn_gateway_touch(api->gateway);
     if (err != RATION_OK) {
-        reject(call, err, at.verb);
+        reject(call, err, found);
         return;
     }
-    operator_tell(api, at.verb->result, &counter, units);
-    answer(call, at.verb->result);
+    operator_tell(api, found->result, &counter, units);
+    rn_api_answer(call, found->result, RATION_UNSET);
 }
 
 void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text body)
@@ -170,5 +130,5 @@ void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text b
     }
     rn_gateway_quiesce(api->gateway);
     operator_tell(api, "draining", NULL, 0);
-    answer(call, "draining");
+    rn_api_answer(call, "draining", RATION_UNSET);
 }

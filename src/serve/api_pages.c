@@ -14,7 +14,6 @@
 #include "trace/writer.h"
 
 #define REFUSALS "/v1/refusals"
-#define KEY_MAX_BYTES 4096 /* more than any key has */
 
 /* The rows of one list, and those that had no more room. */
 typedef struct page_rows {
@@ -161,19 +160,50 @@ static const struct page *page_find(ration_text path)
 
 /* ---- one counter: /v1/limits/NAME/KEY, both percent-encoded */
 
-static bool counter_split(ration_text path, ration_text *name, ration_text *key)
+/* Up to the next slash; `*rest` is what follows it, absent if there is none. */
+static ration_text part_take(ration_text *rest)
+{
+    const ration_text all = *rest;
+    size_t end = all.size;
+    const bool more = rn_text_find(all, (ration_text){"/", 1}, &end);
+
+    *rest = more ? rn_text_slice(all, end + 1, all.size) : (ration_text){NULL, 0};
+    return rn_text_slice(all, 0, end);
+}
+
+bool rn_api_counter_split(ration_text path, ration_text *name, ration_text *key, ration_text *verb)
 {
     static const ration_text prefix = {"/v1/limits/", 11};
-    size_t slash = 0, more = 0;
+    ration_text rest = rn_text_slice(path, prefix.size, path.size);
 
     if (!rn_text_eq(rn_text_slice(path, 0, prefix.size), prefix))
         return false;
-    const ration_text rest = rn_text_slice(path, prefix.size, path.size);
-    if (!rn_text_find(rest, (ration_text){"/", 1}, &slash))
+    *name = part_take(&rest);
+    if (name->size == 0 || rest.data == NULL)
         return false;
-    *name = rn_text_slice(rest, 0, slash);
-    *key = rn_text_slice(rest, slash + 1, rest.size);
-    return name->size > 0 && !rn_text_find(*key, (ration_text){"/", 1}, &more);
+    *key = part_take(&rest);
+    *verb = rest.data != NULL ? part_take(&rest) : rest;
+    return rest.data == NULL;
+}
+
+bool rn_api_counter_decode(rn_inbound *in, ration_text *name, char name_buffer[RN_API_NAME_MAX], ration_text *key,
+                           char key_buffer[RN_API_KEY_MAX])
+{
+    if (rn_route_decode(*name, name_buffer, RN_API_NAME_MAX, name) == RATION_OK &&
+        rn_route_decode(*key, key_buffer, RN_API_KEY_MAX, key) == RATION_OK)
+        return true;
+    rn_api_reject(in, 400, "bad_request", "Malformed target",
+                  "a % without two hexadecimal digits behind it, or longer than any name or key",
+                  ration_text_of("key"));
+    return false;
+}
+
+/* The page of a counter has nothing behind the key. */
+static bool counter_split(ration_text path, ration_text *name, ration_text *key)
+{
+    ration_text verb;
+
+    return rn_api_counter_split(path, name, key, &verb) && verb.data == NULL;
 }
 
 static bool limit_exists(const rn_api *api, ration_text name)
@@ -212,18 +242,16 @@ static void counter_show(rn_api *api, rn_inbound *in, const rn_status_filter *as
 
 static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_text key)
 {
-    char name_buffer[RN_API_NAME_MAX], key_buffer[KEY_MAX_BYTES];
-    rn_status_filter only = {.found = 0};
+    char name_buffer[RN_API_NAME_MAX], key_buffer[RN_API_KEY_MAX];
 
-    if (rn_route_decode(name, name_buffer, sizeof name_buffer, &only.limit) != RATION_OK ||
-        rn_route_decode(key, key_buffer, sizeof key_buffer, &only.key) != RATION_OK) {
-        rn_api_reject(in, 400, "bad_request", "Malformed target",
-                      "a % without two hexadecimal digits behind it, or longer than any name or key",
-                      ration_text_of("key"));
-    } else if (!limit_exists(api, only.limit)) {
+    if (!rn_api_counter_decode(in, &name, name_buffer, &key, key_buffer))
+        return;
+    if (!limit_exists(api, name)) {
         rn_api_reject(in, 404, "unknown_limit", "No such limit", "no provider has a limit of this name",
                       ration_text_of("name"));
     } else {
+        const rn_status_filter only = {.limit = name, .key = key};
+
         counter_show(api, in, &only);
     }
 }
@@ -232,7 +260,7 @@ static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_t
 static void page_refusals(rn_api *api, rn_inbound *in, ration_text query)
 {
     const ration_text asked = rn_text_slice(query, query.size > 0 ? 1 : 0, query.size);
-    char buffer[RN_API_NAME_MAX + KEY_MAX_BYTES];
+    char buffer[RN_API_NAME_MAX + RN_API_KEY_MAX];
     rn_refused_filter filter;
     ration_text parameter = {NULL, 0};
     rn_output body;

@@ -18,6 +18,7 @@
 #define RN_API_KEYS_MAX 65536 /* of leases that live, whose acquire had an Idempotency-Key */
 #define RN_API_KEY_BYTES_MAX 255
 #define RN_API_NAME_MAX 256 /* bytes of a limit's or job's name */
+#define RN_API_KEY_MAX 4096 /* more than any scope key has */
 #define RN_API_TTL_US INT64_C(30000000)
 #define RN_API_JSON "application/json"
 
@@ -129,6 +130,12 @@ void rn_api_operate(rn_api_call *call, rn_trace_line *asked, ration_text body);
 void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text body);
 
 /* ---- api_pages.c */
+
+/* "/v1/limits/NAME/KEY" or ".../VERB", parts as they stand in it; no verb: absent. False: it is neither. */
+bool rn_api_counter_split(ration_text path, ration_text *name, ration_text *key, ration_text *verb);
+/* Decode both, in place; they are borrowed from the buffers then. False: one cannot be, and that was answered. */
+bool rn_api_counter_decode(rn_inbound *in, ration_text *name, char name_buffer[RN_API_NAME_MAX], ration_text *key,
+                           char key_buffer[RN_API_KEY_MAX]);
 
 /* GET of `path`, which exists; `query` is what stands behind it, with its '?'. */
 void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query);

@@ -70,16 +70,9 @@ static int64_t usual_cost(const ration_defaults *endpoint, const ration_defaults
 rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path)
 {
     const size_t count = costs->rule->endpoint_count;
-    size_t best = count;
     rn_path split;
-
-    for (size_t i = 0; i < count && (i > 0 || rn_path_split(path, &split)); i++) {
-        const rn_template *candidate = &costs->templates[i];
-
-        if (rn_template_match(candidate, &split, NULL) &&
-            (best == count || rn_template_beats(candidate, &costs->templates[best])))
-            best = i;
-    }
+    const size_t best =
+        count > 0 && rn_path_split(path, &split) ? rn_template_find(costs->templates, count, &split) : count;
     const ration_defaults *endpoint = best < count ? &costs->rule->endpoints[best].defaults : NULL;
     return (rn_cost_found){
         .rule = best < count ? &costs->provider->endpoint_costs[best] : &costs->provider->cost,

@@ -112,12 +112,6 @@ static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_route 
 
 static void span_tell(const rn_exchange *x, const ration_completion *how)
 {
-    static const char *const outcomes[] = {
-        [RATION_OUTCOME_SUCCESS] = "success",
-        [RATION_OUTCOME_THROTTLED] = "throttled",
-        [RATION_OUTCOME_FAILURE] = "failure",
-        [RATION_OUTCOME_CANCELLED] = "cancelled",
-    };
     const rn_span *span = x->span;
     const ration_time now = rn_loop_now(x->gateway->loop);
     char name[NAME_BYTES];
@@ -138,7 +132,7 @@ static void span_tell(const rn_exchange *x, const ration_completion *how)
         rn_output_str(out, "limit", span->limit);
     if (x->status > 0)
         rn_output_int(out, "status", x->status);
-    rn_output_str(out, "outcome", outcomes[how->outcome]);
+    rn_output_str(out, "outcome", ration_outcome_name(how->outcome));
     rn_output_micro(out, "cost", how->cost != RATION_UNSET ? how->cost : span->cost);
     if (span->traceparent[0] != '\0')
         rn_output_str(out, "traceparent", span->traceparent);

@@ -150,16 +150,9 @@ void rn_holds_fini(rn_holds *holds)
 
 rn_hold_learner *rn_holds_find(const rn_holds *holds, ration_text path)
 {
-    const rn_template *best = NULL;
     rn_path split;
 
     if (holds->learners == NULL || !rn_path_split(path, &split))
         return NULL;
-    for (size_t i = 0; i < holds->rule->endpoint_count; i++) {
-        const rn_template *candidate = &holds->templates[i];
-
-        if (rn_template_match(candidate, &split, NULL) && (best == NULL || rn_template_beats(candidate, best)))
-            best = candidate;
-    }
-    return holds->learners[best != NULL ? (size_t)(best - holds->templates) : holds->rule->endpoint_count];
+    return holds->learners[rn_template_find(holds->templates, holds->rule->endpoint_count, &split)];
 }
