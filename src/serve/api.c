@@ -442,11 +442,6 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     return RATION_OK;
 }
 
-void rn_api_drain(rn_api *api)
-{
-    rn_api_leases_drain(api);
-}
-
 void rn_api_free(rn_api *api)
 {
     if (api == NULL)

@@ -37,7 +37,4 @@ void rn_api_body(rn_inbound *in, ration_text bytes);
 void rn_api_end(rn_inbound *in);
 void rn_api_gone(rn_inbound *in);
 
-/* The gateway drains: those who wait are refused now. */
-void rn_api_drain(rn_api *api);
-
 #endif

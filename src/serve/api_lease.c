@@ -405,23 +405,6 @@ void rn_api_lease_over(rn_api_call *call)
 
 /* ---- the end */
 
-void rn_api_leases_drain(rn_api *api)
-{
-    const ration_time now = rn_loop_now(api->loop);
-    const ration_decision decision = rn_refusal_of(RATION_REASON_DRAINING, now);
-    rn_api_lease *lease, *next;
-
-    for (lease = TAILQ_FIRST(&api->states[RN_API_WAITING]); lease != NULL; lease = next) {
-        rn_api_call *call = lease->call;
-        next = TAILQ_NEXT(lease, link);
-        lease->waited_us = rn_max(0, rn_sub(now.us, lease->asked.us));
-        rn_gateway_turned_away(api->gateway, RATION_REASON_DRAINING);
-        answer_refused(lease, call->in, &decision, "the process is shutting down");
-        lease_give_back(lease);
-        rn_api_call_end(call);
-    }
-}
-
 void rn_api_leases_end(rn_api *api)
 {
     static const rn_api_lease_state ending[] = {RN_API_WAITING, RN_API_HELD};

@@ -118,7 +118,6 @@ rn_api_lease *rn_api_lease_find(rn_api_call *call, ration_text name);
 void rn_api_lease_over(rn_api_call *call);
 /* It was released. */
 void rn_api_lease_forget(rn_api_lease *lease);
-void rn_api_leases_drain(rn_api *api);
 /* The end of all of them. */
 void rn_api_leases_end(rn_api *api);
 

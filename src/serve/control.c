@@ -253,11 +253,6 @@ uint16_t rn_control_port(const rn_control *control)
     return rn_server_port(control->server);
 }
 
-void rn_control_drain(rn_control *control)
-{
-    rn_api_drain(control->api);
-}
-
 void rn_control_free(rn_control *control)
 {
     if (control == NULL)

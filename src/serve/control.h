@@ -25,8 +25,6 @@ typedef struct rn_control_options {
 int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_error *error);
 /* The bound TCP port; 0 on a Unix socket. */
 uint16_t rn_control_port(const rn_control *control);
-/* The gateway drains: those who wait for a lease of the API are refused. The port goes on answering. */
-void rn_control_drain(rn_control *control);
 /* Breaks what still runs. NULL is fine. */
 void rn_control_free(rn_control *control);
 

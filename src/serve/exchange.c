@@ -316,6 +316,11 @@ static void exchange_turn_away(rn_exchange *x, ration_reason reason, const char 
     exchange_refuse(x, &decision, ration_text_of(detail));
 }
 
+void rn_exchange_drain(rn_exchange *x)
+{
+    exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down");
+}
+
 /* A request that cannot be carried out whatever the limits are. */
 static void exchange_reject(rn_exchange *x, int status, const char *title, const char *detail, ration_text field)
 {
@@ -651,7 +656,7 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         return;
     }
     if (rn_gateway_draining(gw)) {
-        exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down");
+        rn_exchange_drain(x);
         return;
     }
     x->to = rn_gateway_find(gw, route.account);

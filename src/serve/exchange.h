@@ -166,6 +166,8 @@ void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *wor
 /* The call was granted and could not even be started: `err` is net's. Answers and ends. */
 void rn_exchange_unsent(rn_exchange *x, int err);
 void rn_exchange_enter(rn_exchange *x, rn_exchange_state state);
+/* It was not granted yet, and never will be: refused with `draining`. */
+void rn_exchange_drain(rn_exchange *x);
 /* The one way out, from every state. The exchange is dead afterwards. */
 void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 /* Ration-Request-Id; at least 40 bytes. */

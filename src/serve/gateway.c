@@ -489,6 +489,17 @@ static void checks_stop(rn_gateway *gw)
         rn_check_stop(&gw->destinations[i].check);
 }
 
+/* Whose body is still read for an estimate has not been decided on: nothing of it has to end. */
+static void undecided_refuse(rn_gateway *gw)
+{
+    rn_exchange *x, *next;
+
+    for (x = TAILQ_FIRST(&gw->states[RN_EXCHANGE_ESTIMATING]); x != NULL; x = next) {
+        next = TAILQ_NEXT(x, link);
+        rn_exchange_drain(x);
+    }
+}
+
 void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
 {
     if (gw->draining)
@@ -497,6 +508,7 @@ void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
     gw->on_closed = on_closed;
     gw->closed_user = user;
     checks_stop(gw);
+    undecided_refuse(gw);
     rn_server_close(gw->server, on_server_closed);
 }
 
@@ -504,6 +516,7 @@ void rn_gateway_quiesce(rn_gateway *gw)
 {
     gw->quiet = true;
     checks_stop(gw);
+    undecided_refuse(gw);
 }
 
 bool rn_gateway_draining(const rn_gateway *gw)

@@ -86,8 +86,9 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
 uint16_t rn_gateway_port(const rn_gateway *gw);
 
 /*
- * Stop: accept no more, refuse new requests with `draining`, let calls and waiters end. `on_closed` (may be NULL) is
- * called once, never from inside.
+ * Stop: accept no more, refuse new requests and those not decided on with `draining`, let calls and waiters end.
+ * Whoever wants waiters refused too tells the decider (RATION_OP_DRAIN). `on_closed` (may be NULL) is called once,
+ * never from inside.
  */
 void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user);
 bool rn_gateway_draining(const rn_gateway *gw);

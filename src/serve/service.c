@@ -258,13 +258,23 @@ static void on_calls_ended(void *user)
     s->on_drained(s->drained_user);
 }
 
+/* Those who wait hear of it before anything is closed, however many they are. */
+static void waiters_refuse(rn_service *s)
+{
+    const ration_counter_name none = {.provider = {NULL, 0}};
+    rn_decider *d = &s->decider.base;
+
+    if (d->ops->operate(d, rn_loop_now(s->loop), RATION_OP_DRAIN, &none, 0) == RATION_OK)
+        rn_gateway_settle(s->gateway);
+}
+
 void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
 {
     const int64_t drain_us = rn_config_settings(s->config)->drain_us;
 
     s->on_drained = on_drained;
     s->drained_user = user;
-    rn_control_drain(s->control);
+    waiters_refuse(s);
     /* Without a timer nothing would end a drain: then it ends now. */
     if (rn_timer_set(&s->drain, rn_time_add(rn_loop_now(s->loop), drain_us)) != RATION_OK) {
         rn_gateway_close(s->gateway, on_calls_ended, s);

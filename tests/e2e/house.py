@@ -225,9 +225,9 @@ class Gateway(Process):
         with self.client() as client:
             return client.call(method, target, fields, body)
 
-    def control(self, target, method="GET", fields=()):
+    def control(self, target, method="GET", fields=(), body=None):
         with Client(self.control_port) as client:
-            return client.call(method, target, fields)
+            return client.call(method, target, fields, body)
 
     def status(self):
         answer = self.control("/v1/status")

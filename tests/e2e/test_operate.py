@@ -140,6 +140,6 @@ def test_all_of_it_stands_in_a_recording(provider, gateway, tmp_path):
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     verbs = ("pause", "resume", "reset", "grant", "drain")
     assert [line["op"] for line in lines if line.get("op") in verbs and "result" not in line] == [
-        "pause", "resume", "reset", "grant", "drain"]
+        "pause", "resume", "reset", "grant", "drain", "drain"]  # the last is SIGTERM's
     done = subprocess.run([RATION, "replay", "--verify", record], capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == 0, done.stdout

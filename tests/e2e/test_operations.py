@@ -218,11 +218,43 @@ def test_a_running_call_ends_before_the_process_does(provider, gateway):
         assert gw.control("/healthz").status == 200
         with pytest.raises(ConnectionError):
             gw.client()
+        answer = waiting.answer()
+        assert (answer.status, answer["Ration-Refused"]) == (503, "draining"), "who waits may go elsewhere"
+        assert float(answer["Ration-Waited"]) >= 0 and answer["Retry-After"] is None
         go.set()
         assert running.chunk() == b"last"
-        assert waiting.answer().body == b"firstlast", "who waited is served as well"
     gw.ended = True
     assert gw.wait() == 0
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "operator"])
+def test_who_still_sends_a_body_is_refused(provider, gateway, how):
+    """Nothing was decided on it yet, so it holds nothing up, and hears at once where it stands."""
+    go = threading.Event()
+
+    def handler(request, connection):
+        assert go.wait(60)
+        connection.reply()
+
+    gw = gateway(one_provider(provider(handler).url, [slots(5)], estimate={"pointer": "/n", "default": 1},
+                              settings={"drain": "1h"}))
+    with gw.client() as running, gw.client() as told, gw.client() as chunked:
+        running.ask("GET", "/a/1")
+        gw.until(lambda s: s["held"] == 1, "the call runs")
+        told.ask("POST", "/a/2", {"Content-Length": "100"}).send(b'{"n":')
+        chunked.ask("POST", "/a/3", {"Transfer-Encoding": "chunked"}).send(b'5\r\n{"n":\r\n')
+        gw.until(lambda s: s["exchanges"]["estimating"] == 2, "their bodies are read")
+        if how == "SIGTERM":
+            gw.signal(signal.SIGTERM)
+        else:
+            assert gw.control("/v1/drain", "POST", {"Content-Type": "application/json"}, b"{}").status == 200
+        for client in (told, chunked):
+            answer = client.answer()
+            assert (answer.status, answer["Ration-Refused"]) == (503, "draining")
+        go.set()
+        assert running.answer().status == 200
+    assert (gw.wait() if how == "SIGTERM" else gw.stop()) == 0
+    gw.ended = True
 
 
 def test_a_request_that_comes_too_late_is_refused(provider, gateway):
@@ -251,16 +283,18 @@ def test_a_request_that_comes_too_late_is_refused(provider, gateway):
     assert gw.wait() == 0
 
 
-def test_the_drain_time_is_a_bound(provider, gateway):
+@pytest.mark.parametrize("drain", ["100ms", "0s"])
+def test_the_drain_time_is_a_bound(provider, gateway, drain):
     up = provider(lambda request, connection: connection.closed())
-    gw = gateway(one_provider(up.url, [slots(1)], settings={"drain": "100ms"}))
+    gw = gateway(one_provider(up.url, [slots(1)], settings={"drain": drain}))
     with gw.client() as running, gw.client() as waiting:
         running.ask("GET", "/a/1")
         gw.until(lambda s: s["held"] == 1, "the call runs")
         waiting.ask("GET", "/a/2")
         gw.until(lambda s: s["waiting"] == 1, "the second one waits")
         assert gw.stop() == 0
-        assert running.is_closed() and waiting.is_closed()
+        assert running.is_closed()
+        assert waiting.answer()["Ration-Refused"] == "draining", "it is told, and not cut off"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
