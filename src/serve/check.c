@@ -35,6 +35,18 @@ static const char *check_path(const rn_check *check)
     return path != NULL ? path : "/";
 }
 
+/* Its destinations are held from when it is asked for to its end. */
+static void check_enter(rn_check *check, rn_check_state state)
+{
+    const bool idled = check->state == RN_CHECK_IDLE;
+
+    check->state = state;
+    if (idled && state != RN_CHECK_IDLE)
+        rn_destinations_hold(check->to->all);
+    if (!idled && state == RN_CHECK_IDLE)
+        rn_destinations_release(check->to->all);
+}
+
 /* ---- how it ends */
 
 static void check_log(const rn_check *check, const char *message, const char *words)
@@ -60,7 +72,7 @@ static void check_end(rn_check *check, ration_outcome outcome, rn_check_result r
     if (check->lease.generation != 0 && d->ops->release(d, now, check->lease, &completion) != RATION_OK)
         gw->counts.errors++;
     check->lease = (ration_lease){0, 0};
-    check->state = RN_CHECK_IDLE;
+    check_enter(check, RN_CHECK_IDLE);
 
     gw->counts.checks[result]++;
     /* A breaker that is no more need not hear of it. */
@@ -185,7 +197,7 @@ static void check_send(rn_check *check)
     rn_http_field fields[2] = {{ration_text_of("User-Agent"), ration_text_of("ration/" RATION_VERSION)}};
     const size_t count = 1 + rn_gateway_credential(to, fields + 1);
 
-    check->state = RN_CHECK_SENDING;
+    check_enter(check, RN_CHECK_SENDING);
     check->status = 0;
     rn_output_clear(&gw->target);
     rn_output_raw(&gw->target, ration_text_of(to->account->base_url.prefix));
@@ -282,7 +294,7 @@ void rn_check_start(rn_check *check, const ration_event *event)
         return;
     case RATION_QUEUED:
     case RATION_PENDING:
-        check->state = RN_CHECK_WAITING;
+        check_enter(check, RN_CHECK_WAITING);
         return;
     case RATION_REFUSED:
         check->lease = (ration_lease){0, 0};
@@ -297,7 +309,7 @@ void rn_check_stop(rn_check *check)
 
     if (check->state == RN_CHECK_WAITING) {
         if (d->ops->cancel(d, rn_loop_now(check->gateway->loop), check->lease) != RATION_OK) {
-            check->state = RN_CHECK_LEAVING;
+            check_enter(check, RN_CHECK_LEAVING);
             rn_gateway_touch(check->gateway);
             return;
         }

@@ -75,6 +75,16 @@ void rn_exchange_forget_body(rn_exchange *x)
     x->estimate = NULL;
 }
 
+/* Go by that one from now on; NULL: by none. */
+static void exchange_bind(rn_exchange *x, const rn_destination *to)
+{
+    if (to != NULL)
+        rn_destinations_hold(to->all);
+    if (x->to != NULL)
+        rn_destinations_release(x->to->all);
+    x->to = to;
+}
+
 static void exchange_free(rn_exchange *x)
 {
     rn_mem_free(rn_mem_default(), x->usage);
@@ -84,6 +94,7 @@ static void exchange_free(rn_exchange *x)
     TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
+    exchange_bind(x, NULL);
     rn_mem_free(rn_mem_default(), x);
 }
 
@@ -659,7 +670,7 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         rn_exchange_drain(x);
         return;
     }
-    x->to = rn_gateway_find(gw, route.account);
+    exchange_bind(x, rn_gateway_find(gw, route.account));
     if (x->to == NULL) {
         exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured");
         return;

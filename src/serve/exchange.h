@@ -4,49 +4,14 @@
 
 #include <sys/queue.h>
 
-#include "base/map.h"
 #include "serve/cost.h"
+#include "serve/destinations.h"
 #include "serve/directives.h"
-#include "serve/gateway.h"
-#include "serve/holds.h"
 #include "serve/planning.h"
 #include "serve/refusal.h"
 #include "serve/route.h"
 
-/* One call's life. Private to gateway.c, exchange.c, upstream.c, check.c. */
-
-typedef enum rn_check_state {
-    RN_CHECK_IDLE = 0,
-    RN_CHECK_WAITING, /* a waiter of the decider */
-    RN_CHECK_SENDING, /* it holds a lease */
-    RN_CHECK_LEAVING, /* given up while its grant was on the way */
-} rn_check_state;
-
-/* The health check of an account's breaker: a request of the gateway's own, one at a time. */
-typedef struct rn_check {
-    rn_party party;
-    rn_gateway *gateway;
-    const struct rn_destination *to;
-    rn_check_state state;
-    ration_lease lease;
-    rn_upstream *up;
-    rn_timer timer; /* SENDING: the deadline */
-    ration_time deadline;
-    int status; /* SENDING: of the head, once it is there; 0: not yet */
-} rn_check;
-
-/* An account as the gateway needs it: where to, through which pool, and how its provider says "too many". */
-typedef struct rn_destination {
-    rn_map_node node;
-    const rn_account *account;
-    const ration_error_rule *errors;
-    const ration_breaker_rule *breaker;
-    const rn_holds *holds;
-    const rn_costs *costs;
-    rn_upstream_pool *pool;
-    rn_origin *origin;
-    rn_check check;
-} rn_destination;
+/* One call's life. Private to gateway.c, destinations.c, exchange.c, upstream.c, check.c. */
 
 /* What the event of a call tells beside what the exchange knows anyway. */
 typedef struct rn_span {
@@ -65,7 +30,7 @@ typedef struct rn_exchange {
     rn_exchange_state state;
     rn_inbound *in;                /* NULL: answered, or gone */
     rn_upstream *up;               /* NULL: not started, or over */
-    const rn_destination *to;      /* NULL until the account is known */
+    const rn_destination *to;      /* NULL until the account is known; holds its destinations */
     ration_lease lease;            /* generation 0: none */
     ration_time granted_at;        /* with a lease */
     rn_hold_learner *hold;         /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
@@ -100,16 +65,11 @@ struct rn_gateway {
     const rn_log *log;
     rn_planning *planning;
     rn_server *server;
-    rn_upstream_pool **pools; /* one per provider: time-outs are a provider's */
-    size_t pool_count;
-    rn_holds *holds; /* one per provider */
-    size_t hold_count;
-    rn_costs *costs; /* one per provider */
-    size_t cost_count;
-    size_t estimate_bytes;        /* of bodies that are kept now */
-    rn_destination *destinations; /* one per account */
-    size_t destination_count;
-    rn_map accounts;
+    size_t estimate_bytes;         /* of bodies that are kept now */
+    rn_destinations *destinations; /* of the present config */
+    struct rn_destinations_list all_destinations;
+    struct rn_shared_pools pools;
+    rn_upstream_stats past_upstream; /* counted by pools that are no more */
     struct rn_exchange_list states[RN_EXCHANGE_STATES];
     size_t state_sizes[RN_EXCHANGE_STATES];
     rn_gateway_counters counts;
@@ -146,7 +106,7 @@ struct rn_gateway {
 
 /* Room for `count` fields in both scratch arrays. RATION_ERR_NOMEM. */
 int rn_gateway_reserve(rn_gateway *gw, size_t count);
-/* NULL: no such account. `name` as it stands in the target. */
+/* NULL: the present config has no such account. `name` as it stands in the target. */
 const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name);
 /* Tell the decider of a response to a lease's call. Room for its fields was made with `rn_gateway_reserve`. */
 void rn_gateway_observe(rn_gateway *gw, ration_lease lease, const rn_http_head *head, ration_text body);

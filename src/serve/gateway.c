@@ -155,16 +155,9 @@ void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused)
     rn_bulletin_tell(gw->bulletin);
 }
 
-static rn_destination *destination_find(rn_gateway *gw, ration_text name)
-{
-    rn_map_node *node = rn_map_find(&gw->accounts, name.data, name.size);
-
-    return node != NULL ? (rn_destination *)(void *)((char *)node - offsetof(rn_destination, node)) : NULL;
-}
-
 static void check_due(rn_gateway *gw, const ration_event *event)
 {
-    rn_destination *to = destination_find(gw, event->account);
+    rn_destination *to = rn_destinations_find(gw->destinations, event->account);
 
     if (to != NULL)
         rn_check_start(&to->check, event);
@@ -284,7 +277,7 @@ const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name)
 
     if (rn_route_decode(name, buffer, sizeof buffer, &plain) != RATION_OK)
         return NULL;
-    return destination_find(gw, plain);
+    return rn_destinations_find(gw->destinations, plain);
 }
 
 void rn_gateway_observe(rn_gateway *gw, ration_lease lease, const rn_http_head *head, ration_text body)
@@ -312,100 +305,6 @@ size_t rn_gateway_credential(const rn_destination *to, rn_http_field *fields)
 
 /* ---- making one */
 
-static int pools_make(rn_gateway *gw, size_t count)
-{
-    gw->pools = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof(rn_upstream_pool *));
-    if (gw->pools == NULL)
-        return RATION_ERR_NOMEM;
-    for (gw->pool_count = 0; gw->pool_count < count; gw->pool_count++) {
-        const rn_provider *provider = rn_config_provider(gw->config, gw->pool_count);
-        const rn_upstream_options options = {.connect_timeout_us = provider->connect_us,
-                                             .first_byte_timeout_us = provider->first_byte_us,
-                                             .idle_timeout_us = provider->idle_us};
-        const int err = rn_upstream_pool_new(gw->loop, &options, &gw->pools[gw->pool_count]);
-        if (err != RATION_OK)
-            return err;
-    }
-    return RATION_OK;
-}
-
-/* Where each provider learns how long its leases are held. */
-static int holds_make(rn_gateway *gw, size_t count)
-{
-    gw->holds = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->holds);
-    if (gw->holds == NULL)
-        return RATION_ERR_NOMEM;
-    while (gw->hold_count < count) {
-        const ration_provider_rule *rule = &ration_config_rules(gw->config)->providers[gw->hold_count];
-        const rn_provider *provider = rn_config_provider(gw->config, gw->hold_count);
-        const int err = rn_holds_init(&gw->holds[gw->hold_count++], rule, provider);
-        if (err != RATION_OK)
-            return err;
-    }
-    return RATION_OK;
-}
-
-/* Where each provider tells what calls cost. */
-static int costs_make(rn_gateway *gw, size_t count)
-{
-    gw->costs = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->costs);
-    if (gw->costs == NULL)
-        return RATION_ERR_NOMEM;
-    while (gw->cost_count < count) {
-        const ration_provider_rule *rule = &ration_config_rules(gw->config)->providers[gw->cost_count];
-        const rn_provider *provider = rn_config_provider(gw->config, gw->cost_count);
-        const int err = rn_costs_init(&gw->costs[gw->cost_count++], rule, provider);
-        if (err != RATION_OK)
-            return err;
-    }
-    return RATION_OK;
-}
-
-static int destination_make(rn_gateway *gw, rn_destination *to, const rn_account *account)
-{
-    const ration_rules *rules = ration_config_rules(gw->config);
-    const rn_provider *provider = rn_config_provider(gw->config, account->provider);
-    const rn_origin_options options = {.tls = account->base_url.tls,
-                                       .host = account->base_url.host,
-                                       .port = account->base_url.port,
-                                       .ca_file = provider->ca,
-                                       .proxy = provider->proxy};
-
-    if (!account->base_url.given)
-        return RATION_ERR_CONFIG;
-    to->account = account;
-    to->errors = &rules->providers[account->provider].errors;
-    to->breaker = &rules->providers[account->provider].breaker;
-    to->holds = &gw->holds[account->provider];
-    to->costs = &gw->costs[account->provider];
-    to->pool = gw->pools[account->provider];
-    rn_check_init(&to->check, gw, to);
-    const int err = rn_origin_acquire(to->pool, &options, &to->origin);
-    return err != RATION_OK ? err : rn_map_add(&gw->accounts, &to->node, account->name, strlen(account->name));
-}
-
-static int destinations_make(rn_gateway *gw, size_t count, rn_net_error *error)
-{
-    gw->destinations = rn_mem_zalloc(rn_mem_default(), count + 1, sizeof *gw->destinations);
-    if (gw->destinations == NULL)
-        return RATION_ERR_NOMEM;
-    for (; gw->destination_count < count; gw->destination_count++) {
-        const rn_account *account = rn_config_account(gw->config, gw->destination_count);
-        const int err = destination_make(gw, &gw->destinations[gw->destination_count], account);
-        if (err == RATION_OK)
-            continue;
-
-        rn_builder b;
-        rn_builder_init(&b, error->text, sizeof error->text);
-        rn_builder_str(&b, "account ");
-        rn_builder_str(&b, account->name);
-        rn_builder_str(&b, ": ");
-        rn_builder_str(&b, err == RATION_ERR_CONFIG ? "its provider has no baseUrl" : ration_err_text(err));
-        return err;
-    }
-    return RATION_OK;
-}
-
 static void run_id_make(char *out)
 {
     static const char hex[] = "0123456789abcdef";
@@ -431,7 +330,6 @@ static int gateway_listen(rn_gateway *gw, rn_net_error *error)
 
 int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_error *error)
 {
-    const ration_rules *rules = ration_config_rules(options->config);
     rn_gateway *gw = rn_mem_zalloc(rn_mem_default(), 1, sizeof *gw);
 
     if (gw == NULL)
@@ -448,19 +346,14 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     gw->settled_user = options->user;
     gw->breaker_gate.more = BREAKER_LINES - 1;
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
-    rn_map_init(&gw->accounts, rn_mem_default());
+    TAILQ_INIT(&gw->all_destinations);
+    TAILQ_INIT(&gw->pools);
     rn_output_init(&gw->target, rn_mem_default(), TARGET_MAX_BYTES);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
         TAILQ_INIT(&gw->states[i]);
     run_id_make(gw->run_id);
 
-    int err = pools_make(gw, rules->provider_count);
-    if (err == RATION_OK)
-        err = holds_make(gw, rules->provider_count);
-    if (err == RATION_OK)
-        err = costs_make(gw, rules->provider_count);
-    if (err == RATION_OK)
-        err = destinations_make(gw, rules->account_count, error);
+    int err = rn_destinations_new(gw, gw->config, &gw->destinations, error);
     if (err == RATION_OK)
         err = gateway_listen(gw, error);
     if (err != RATION_OK) {
@@ -482,11 +375,12 @@ static void on_server_closed(void *user)
         gw->on_closed(gw->closed_user);
 }
 
-/* Nobody waits for what they come to. */
 static void checks_stop(rn_gateway *gw)
 {
-    for (size_t i = 0; i < gw->destination_count; i++)
-        rn_check_stop(&gw->destinations[i].check);
+    rn_destinations *all;
+
+    TAILQ_FOREACH (all, &gw->all_destinations, link)
+        rn_destinations_stop_checks(all);
 }
 
 /* Whose body is still read for an estimate has not been decided on: nothing of it has to end. */
@@ -549,20 +443,9 @@ void rn_gateway_free(rn_gateway *gw)
     rn_timer_stop(&gw->timer);
     rn_loop_forget(gw->loop, &gw->settle);
     rn_server_free(gw->server);
-    for (size_t i = 0; i <= gw->destination_count && gw->destinations != NULL; i++)
-        rn_origin_release(gw->destinations[i].origin);
-    for (size_t i = 0; i < gw->pool_count; i++)
-        rn_upstream_pool_free(gw->pools[i]);
-    for (size_t i = 0; i < gw->hold_count; i++)
-        rn_holds_fini(&gw->holds[i]);
-    for (size_t i = 0; i < gw->cost_count; i++)
-        rn_costs_fini(&gw->costs[i]);
-    rn_map_fini(&gw->accounts);
+    while (!TAILQ_EMPTY(&gw->all_destinations))
+        rn_destinations_free(TAILQ_FIRST(&gw->all_destinations));
     rn_output_fini(&gw->target);
-    rn_mem_free(rn_mem_default(), gw->destinations);
-    rn_mem_free(rn_mem_default(), gw->pools);
-    rn_mem_free(rn_mem_default(), gw->holds);
-    rn_mem_free(rn_mem_default(), gw->costs);
     rn_mem_free(rn_mem_default(), gw->fields);
     rn_mem_free(rn_mem_default(), gw->headers);
     rn_mem_free(rn_mem_default(), gw);
@@ -610,15 +493,18 @@ size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away)
 
 const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider)
 {
-    return provider < gw->hold_count ? &gw->holds[provider] : NULL;
+    return provider < gw->destinations->hold_count ? &gw->destinations->holds[provider] : NULL;
 }
 
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out)
 {
-    *out = (rn_upstream_stats){0};
-    for (size_t i = 0; i < gw->pool_count; i++) {
+    const rn_shared_pool *shared;
+
+    *out = gw->past_upstream;
+    TAILQ_FOREACH (shared, &gw->pools, link) {
         rn_upstream_stats one;
-        rn_upstream_pool_stats(gw->pools[i], &one);
+
+        rn_upstream_pool_stats(shared->pool, &one);
         out->open += one.open;
         out->idle += one.idle;
         out->connects += one.connects;
