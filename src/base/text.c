@@ -125,6 +125,11 @@ static size_t utf8_sequence(const unsigned char *s, size_t size)
     return forms[form].size;
 }
 
+size_t rn_text_character(ration_text a)
+{
+    return a.size > 0 ? utf8_sequence((const unsigned char *)a.data, a.size) : 0;
+}
+
 bool rn_text_is_utf8(ration_text a)
 {
     const unsigned char *const bytes = (const unsigned char *)a.data;

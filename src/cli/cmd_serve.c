@@ -277,7 +277,7 @@ static int run_all(serve_run *run, const serve_arguments *arguments)
 
 int rn_cmd_serve(const rn_command *self, int argc, char **argv)
 {
-    serve_run run = {.log = {STDERR_FILENO}, .status = RN_EXIT_OK};
+    serve_run run = {.log = {.descriptor = STDERR_FILENO}, .status = RN_EXIT_OK};
     serve_arguments arguments;
 
     if (!arguments_read(self, argc, argv, &arguments))
@@ -285,6 +285,8 @@ int rn_cmd_serve(const rn_command *self, int argc, char **argv)
     const int status = config_read(arguments.config, &run.config);
     if (status != RN_EXIT_OK)
         return status;
+    run.log.format = rn_config_settings(run.config)->log_format;
+    run.log.level = rn_config_settings(run.config)->log_level;
     (void)rn_process_prepare();
     if (rn_loop_new(&run.loop) != RATION_OK) {
         (void)fprintf(stderr, "ration serve: no event loop: out of descriptors or memory\n");

@@ -104,6 +104,9 @@ typedef struct rn_job {
     size_t var_count;
 } rn_job;
 
+typedef enum rn_log_format { RN_LOG_LOGFMT = 0, RN_LOG_JSON } rn_log_format;
+typedef enum rn_log_level { RN_LOG_INFO = 0, RN_LOG_WARN, RN_LOG_ERROR } rn_log_level;
+
 typedef struct rn_settings {
     rn_address gateway;
     rn_address control;
@@ -116,6 +119,8 @@ typedef struct rn_settings {
     ration_ratio retry_overhead; /* of jobs, until runs are known */
     int64_t max_stretch;         /* of jobs' intervals */
     int64_t replan_us;           /* how often jobs are planned anew */
+    rn_log_format log_format;
+    rn_log_level log_level; /* the least that is written */
 } rn_settings;
 
 const rn_settings *rn_config_settings(const ration_config *config);

@@ -17,6 +17,8 @@
 #include "config/faults.h"
 #include "config/table.h"
 
+static const rn_word log_formats[] = {{"logfmt", RN_LOG_LOGFMT}, {"json", RN_LOG_JSON}, END};
+static const rn_word log_levels[] = {{"info", RN_LOG_INFO}, {"warn", RN_LOG_WARN}, {"error", RN_LOG_ERROR}, END};
 static const rn_word orders[] = {{"fair", RATION_QUEUE_FAIR}, {"fifo", RATION_QUEUE_FIFO}, END};
 
 /* settings */
@@ -133,6 +135,26 @@ static const rn_object ledger_object = {.name = "ledger",
                                         .keys = ledger_keys,
                                         .check = rn_check_ledger};
 
+static const rn_key log_keys[] = {
+    {.name = "format",
+     .type = &rn_type_word,
+     .words = log_formats,
+     .fallback = "logfmt",
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.log_format),
+     .doc = "How a line is written: `time=… level=… msg=…`, or one JSON object."},
+    {.name = "level",
+     .type = &rn_type_word,
+     .words = log_levels,
+     .fallback = "info",
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.log_level),
+     .doc = "The least that is written."},
+    END,
+};
+static const rn_object log_object = {
+    .name = "log", .doc = "Lines for the operator, on standard error.", .keys = log_keys};
+
 static const rn_key settings_keys[] = {
     {.name = "listen", .object = &listen_object, .flags = RN_KEY_LOCAL, .doc = "Where `ration serve` listens."},
     {.name = "token",
@@ -168,7 +190,7 @@ static const rn_key settings_keys[] = {
      .flags = RN_KEY_LOCAL,
      .doc = "Where is kept what a restart must not forget."},
     LATER("fleet"),
-    LATER("log"),
+    {.name = "log", .object = &log_object, .flags = RN_KEY_LOCAL, .doc = "Lines for the operator, on standard error."},
     END,
 };
 static const rn_object settings_object = {

@@ -85,11 +85,6 @@ static void breaker_log(rn_gateway *gw, const ration_event *event)
 /* The same for those who listen. */
 static void event_tell(rn_gateway *gw, const ration_event *event)
 {
-    static const char *const states[] = {
-        [RATION_BREAKER_CLOSED] = "closed",
-        [RATION_BREAKER_OPEN] = "open",
-        [RATION_BREAKER_HALF_OPEN] = "halfOpen",
-    };
     const ration_decision *d = &event->decision;
     const char *type = event->type == RATION_EVENT_PENALTY ? "penalty"
                        : event->type == RATION_EVENT_LIMIT ? "limit"
@@ -105,7 +100,7 @@ static void event_tell(rn_gateway *gw, const ration_event *event)
         rn_output_micro(out, "current", event->value);
         rn_output_micro(out, "before", event->before);
     } else if (event->type == RATION_EVENT_BREAKER) {
-        rn_output_str(out, "state", states[event->breaker]);
+        rn_output_str(out, "state", ration_breaker_state_name(event->breaker));
     }
     if (rn_time_known(d->retry_at) && event->type != RATION_EVENT_LIMIT)
         rn_output_ms(out, event->type == RATION_EVENT_PENALTY ? "until" : "retryAt", d->retry_at.us);

@@ -64,7 +64,7 @@ static void load_log(const rn_keeper *k, const loading *l)
     rn_builder_int(&b, (int64_t)l->all.count);
     rn_builder_init(&b, unknown, sizeof unknown);
     rn_builder_int(&b, (int64_t)l->unknown);
-    rn_log_line(k->log, l->now, "info", "ledger read", "ledger", rn_keeper_path(k), "records", count, "left_out",
+    rn_log_line(k->log, l->now, "info", "ledger read", "ledger", rn_keeper_path(k), "records", count, "unknown",
                 l->unknown > 0 ? unknown : NULL, "last_stop", l->all.unclean ? "unclean" : "in order", NULL);
 }
 

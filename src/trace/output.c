@@ -92,16 +92,6 @@ static size_t plain_run(ration_text text)
     return size;
 }
 
-/* The size of the character beyond ASCII at the front; 0: it is not UTF-8. */
-static size_t utf8_run(ration_text text)
-{
-    for (size_t size = 2; size <= 4 && size <= text.size; size++) {
-        if (rn_text_is_utf8(rn_text_slice(text, 0, size)))
-            return size;
-    }
-    return 0;
-}
-
 static void output_escape(rn_output *out, unsigned char c)
 {
     static const char named[] = "\"\\\b\f\n\r\t";
@@ -127,7 +117,7 @@ static void output_quoted(rn_output *out, ration_text text)
         size_t size = plain_run(text);
 
         if (size == 0 && (unsigned char)text.data[0] >= 0x80)
-            size = utf8_run(text);
+            size = rn_text_character(text);
         if (size > 0) {
             output_bytes(out, text.data, size);
         } else if ((unsigned char)text.data[0] >= 0x80) {

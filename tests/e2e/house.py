@@ -14,6 +14,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATION = os.environ.get("RATION", str(ROOT / "build" / "ration"))
+# In logfmt and in JSON.
+LISTENING = r'msg"?[=:]"?listening"?[ ,]"?gateway"?[=:]"?([^"\s,]+)"?[ ,]"?control"?[=:]"?([^"\s,]+)'
 DEADLINE = float(os.environ.get("DEADLINE", "30"))
 
 
@@ -209,7 +211,7 @@ class Gateway(Process):
         super().__init__([RATION, "serve", "--config", str(self.config), *arguments], cwd=folder, **options)
         self.ended = False
         try:
-            found = self.line(r"msg=listening gateway=(\S+) control=(\S+)")
+            found = self.line(LISTENING)
         except AssertionError:
             self.kill()
             raise

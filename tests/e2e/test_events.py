@@ -144,6 +144,16 @@ def test_refusals_penalties_and_circuits_are_told(provider, gateway, listen):
     assert event["explanation"].startswith("The circuit is open")
 
 
+def test_a_circuit_is_called_as_in_the_status(provider, gateway, listen):
+    up = provider(lambda _, connection: connection.reply(503, body=b"no"))
+    breaker = {"strategy": "consecutive", "threshold": 1, "backoff": {"delay": "50ms"}}
+    gw = gateway(one_provider(up.url, [slots(1)], breaker=breaker))
+    stream = listen(gw)
+    gw.call("GET", "/a/1")
+    assert [stream.next("breaker")["state"] for _ in range(2)] == ["open", "half-open"]
+    assert gw.status()["breakers"][0]["state"] == "half-open"
+
+
 def test_the_api_tells_too(provider, gateway, listen):
     gw = gateway(one_provider(provider(hello).url, [ONE_A_DAY]))
     stream = listen(gw)

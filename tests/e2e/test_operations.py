@@ -72,6 +72,23 @@ def test_a_long_penalty_is_told_to_the_operator(provider, gateway):
     gw.line('level=warn msg="a long penalty" limit=slots key=a until=')
 
 
+def test_lines_in_json(provider, gateway):
+    """Whatever a client puts into a name, each line is one object."""
+    up = provider(lambda request, connection: connection.reply(429, {"Retry-After": "7200"}))
+    limit = {"name": "by-x", "kind": "concurrency", "max": 9, "scope": {"by": ["var:x"]}}
+    config = one_provider(up.url, [limit], endpoints=["/{x}"], settings={"log": {"format": "json"}})
+    gw = gateway(config)
+    assert gw.call("GET", "/a/%22%5C%0A%1B%5B2J%C2%9B%C3%A9%FF").status == 429
+    gw.line("a long penalty")
+    assert gw.stop() == 0
+    said = [json.loads(line, parse_constant=pytest.fail) for line in gw.lines if line is not None]
+    assert {line["msg"] for line in said} >= {"listening", "a long penalty", "draining", "stopped"}
+    for line in said:
+        assert list(line)[:3] == ["time", "level", "msg"]
+        assert line["level"] in ("info", "warn", "error")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", line["time"])
+
+
 def test_metrics_are_well_formed(provider, gateway):
     gw = gateway(one_provider(provider(hello).url, [slots(7)]))
     for _ in range(3):

@@ -106,6 +106,8 @@ static const struct {
      "f:4:29: settings.ledger.path: '' is not a path\n"},
     {"a number for a duration", PROVIDER "settings: { drain: 30 }\n",
      "f:4:20: settings.drain: '30' is not a duration such as 250ms, 10s or 1h30m (write 30s for seconds)\n"},
+    {"a word that is none of a few", PROVIDER "settings: { log: { format: xml } }\n",
+     "f:4:28: settings.log.format: 'xml' is not one of: logfmt, json\n"},
     {"a duration that is none", PROVIDER "settings: { drain: -1s }\n",
      "f:4:20: settings.drain: '-1s' is not a duration such as 250ms, 10s or 1h30m\n"},
     {"a word that is none", PROVIDER "settings: { queue: { order: fiar } }\n",

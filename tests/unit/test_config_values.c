@@ -117,6 +117,8 @@ static void the_example_says_what_it_says(void **state)
     CHECK_EQ(settings->drain_us, 30 * SECOND);
     CHECK_STR(settings->ledger, "ration.db");
     CHECK_EQ(settings->ledger_flush_us, 5 * SECOND);
+    CHECK_EQ(settings->log_format, RN_LOG_LOGFMT);
+    CHECK_EQ(settings->log_level, RN_LOG_INFO);
     CHECK(account != NULL && account == rn_config_account(config, 0));
     CHECK(rn_config_account(config, 1) == NULL && rn_config_provider(config, 1) == NULL);
     CHECK(rn_config_find_account(config, ration_text_of("acme")) == NULL);
@@ -153,6 +155,16 @@ static void defaults_need_no_key(void **state)
     CHECK_EQ(limit->scope_count, 0);
     CHECK_STR(rn_config_account(config, 0)->credential.header, NULL);
     CHECK(!rn_config_provider(config, 0)->base_url.given);
+    ration_config_free(config);
+}
+
+static void lines_of_the_log(void **state)
+{
+    ration_config *config = config_of("providers: []\nsettings: { log: { format: json, level: error } }\n", &plain);
+
+    (void)state;
+    CHECK_EQ(rn_config_settings(config)->log_format, RN_LOG_JSON);
+    CHECK_EQ(rn_config_settings(config)->log_level, RN_LOG_ERROR);
     ration_config_free(config);
 }
 
@@ -640,6 +652,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_says_what_it_says),
         cmocka_unit_test(defaults_need_no_key),
+        cmocka_unit_test(lines_of_the_log),
         cmocka_unit_test(texts_come_as_they_are),
         cmocka_unit_test(recordings_expand_nothing),
         cmocka_unit_test(aliases_stand_for_whole_values),

@@ -271,7 +271,7 @@ static void stage_open(stage *s, const char *text, int64_t flush_us)
     const ration_sink sink = {.ctx = s, .call = on_call, .answer = on_answer, .event = on_sink_event};
     rn_net_error error = {""};
 
-    *s = (stage){.log = {-1}, .config = config_of(text, &plain)};
+    *s = (stage){.log = {.descriptor = -1}, .config = config_of(text, &plain)};
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);
     rn_timer_init(&s->timer, s->loop, on_stop, s);
     script.loop = s->loop;

@@ -19,7 +19,7 @@ typedef struct stage {
 
 static void stage_open(stage *s)
 {
-    *s = (stage){.log = {-1}, .folder = "/tmp/ration-test-XXXXXX"};
+    *s = (stage){.log = {.descriptor = -1}, .folder = "/tmp/ration-test-XXXXXX"};
     assert_non_null(mkdtemp(s->folder));
     (void)snprintf(s->path, sizeof s->path, "%s/calls.jsonl", s->folder);
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);

@@ -102,6 +102,11 @@ static void utf8(void **state)
         CHECK_ROW(rows[i].why);
         CHECK_EQ(rn_text_is_utf8(of(rows[i].input)), rows[i].good);
     }
+    CHECK_EQ(rn_text_character(of("")), 0);
+    CHECK_EQ(rn_text_character(of("ab")), 1);
+    CHECK_EQ(rn_text_character(of("\xf0\x9f\x98\x80z")), 4);
+    CHECK_EQ(rn_text_character((ration_text){"\xe2\x82\xac", 2}), 0);
+    CHECK_EQ(rn_text_character(of("\x80z")), 0);
 }
 
 int main(void)
