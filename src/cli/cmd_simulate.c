@@ -32,6 +32,7 @@ typedef struct simulate_options {
     const char *provider; /* NULL: the only one */
     char host[256];
     uint16_t port;
+    rn_shape shape;
     rn_behaviour behaviour;
 } simulate_options;
 
@@ -102,6 +103,14 @@ static int read_retry_after(ration_text value, simulate_options *o)
     return rn_retry_parse(value, &o->behaviour.retry_us);
 }
 
+static int read_shape(ration_text value, simulate_options *o)
+{
+    const bool openai = rn_text_is(value, "openai");
+
+    o->shape = openai ? RN_SHAPE_OPENAI : RN_SHAPE_PLAIN;
+    return openai || rn_text_is(value, "plain") ? RATION_OK : RATION_ERR_SYNTAX;
+}
+
 static int read_for(ration_text value, simulate_options *o)
 {
     int64_t span_us;
@@ -149,6 +158,7 @@ typedef struct simulate_option {
 static const simulate_option option_table[] = {
     {"--provider", read_provider, "the name of a provider in FILE", MODE_PROVIDER},
     {"--listen", read_listen, "an address such as 127.0.0.1:7700", MODE_PROVIDER},
+    {"--shape", read_shape, "plain, or openai: chat completions with tokens and streams", MODE_PROVIDER},
     {"--seed", read_seed, "a whole number, not negative", MODE_BOTH},
     {"--latency", read_latency, "a duration and its spread such as 50ms+-20ms, the spread at most the duration",
      MODE_BOTH},
@@ -296,6 +306,7 @@ static int simulate(const ration_config *config, size_t provider, const simulate
         .provider = provider,
         .host = o->host,
         .port = o->port,
+        .shape = o->shape,
         .behaviour = o->behaviour,
     };
     rn_loop *loop = NULL;

@@ -40,6 +40,8 @@ static const rn_command commands[] = {
      "\n"
      "  --provider NAME       which provider of FILE; needed only where there are several\n"
      "  --listen ADDR         HOST:PORT or PORT; 127.0.0.1:7700 without it, port 0 is any free one\n"
+     "  --shape openai        POST /chat/completions of OpenAI's API, with tokens, streams and its errors; plain\n"
+     "                        without it: any request is answered\n"
      "\n"
      "With it, FILE's jobs run against its providers through planner and engine, in seconds and with no socket:\n"
      "\n"

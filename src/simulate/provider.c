@@ -2,10 +2,10 @@
 /*
  * The fake provider: a server whose every answer is decided by the enforcer and by chance with a seed.
  *
- * A call is judged when its head has come, as a provider's front door does. One that is let in takes its latency,
- * holds its slots meanwhile, and gives them back before its answer leaves, so that a client that has seen the end of
- * an answer can rely on the slot. One that is not let in is answered as soon as its body is read. Bodies are read to
- * their end and dropped.
+ * A call is judged when its head has come, as a provider's front door does, but a chat (provider_chat.c) when its body
+ * has, for there stands what it costs. One that is let in takes its latency, holds its slots meanwhile, and gives them
+ * back before its answer leaves, so that a client that has seen the end of an answer can rely on the slot. One that is
+ * not let in is answered as soon as its body is read. Bodies are read to their end, and dropped if nobody wants them.
  *
  * Who presents which credential is told apart by a hash that never leaves the process; counts call them client-1,
  * client-2, …. Beyond CLIENTS_MAX credentials the rest count as one.
@@ -20,72 +20,19 @@
 #include "simulate/provider.h"
 
 #include <string.h>
-#include <sys/queue.h>
 
-#include "base/map.h"
-#include "base/mem.h"
 #include "base/text.h"
-#include "base/units.h"
-#include "simulate/answer.h"
-#include "simulate/enforcer.h"
-#include "trace/output.h"
+#include "simulate/provider_parts.h"
 
 #define CLIENTS_MAX 10000
-#define QUOTAS_MAX 16
-#define BODY_MAX ((size_t)4 << 20)
 #define EXTERNAL_LOOK_US 1000000
-#define CONTROL_PREFIX "/__ration/"
 
-typedef struct client {
-    rn_map_node node;
-    uint64_t hash;
-    char name[32];
-    ration_text account; /* whose credential it is; absent: nobody's in the config */
-    rn_simulator_counts counts;
-} client;
-
-typedef struct exchange {
-    LIST_ENTRY(exchange) next;
-    rn_simulator *sim;
-    rn_inbound *in;
-    client *client;
-    rn_timer timer;
-    rn_judgement judgement;
-    int status;
-    int64_t body_bytes;
-    bool read;        /* the request, to its end */
-    bool ripe;        /* its latency is over */
-    ration_text path; /* borrowed from the request */
-} exchange;
-
-struct rn_simulator {
-    rn_simulator_options options;
-    const ration_allocator *mem;
-    const ration_provider_rule *rule;
-    rn_loop *loop;
-    rn_server *server;
-    rn_enforcer *enforcer;
-    ration_time start;
-    LIST_HEAD(, exchange) exchanges;
-    rn_simulator_counts counts;
-    uint64_t causes[RATION_REASON_COUNT]; /* of refusals; at RATION_REASON_NONE: the hidden ceiling's */
-    uint64_t in_flight;
-    uint64_t peak_in_flight;
-    rn_capacity_meter meter;
-    rn_map clients;
-
-    /* The other client makes the latest call over again. */
-    rn_timer external_timer;
-    int64_t external_next;
-    uint64_t external_spent, external_refused;
-    bool external_ready;
-    rn_arrival external;
-    char *external_text; /* owns its texts */
-};
+typedef rn_sim_client client;
+typedef rn_sim_exchange exchange;
 
 static const int default_transient[] = {500, 502, 503, 504};
 
-static ration_time sim_now(const rn_simulator *sim)
+ration_time rn_sim_now(const rn_simulator *sim)
 {
     return rn_loop_now(sim->loop);
 }
@@ -114,7 +61,7 @@ static client *client_add(rn_simulator *sim, uint64_t hash)
     return c;
 }
 
-static client *client_of(rn_map_node *node)
+client *rn_sim_client_of(rn_map_node *node)
 {
     return node == NULL ? NULL : (client *)(void *)((char *)node - offsetof(client, node));
 }
@@ -144,11 +91,11 @@ static uint64_t credential_hash(const rn_simulator *sim, rn_http_fields fields, 
 static client *client_identify(rn_simulator *sim, rn_http_fields fields, const rn_account **owner)
 {
     uint64_t hash = credential_hash(sim, fields, owner);
-    client *c = client_of(rn_map_find(&sim->clients, &hash, sizeof hash));
+    client *c = rn_sim_client_of(rn_map_find(&sim->clients, &hash, sizeof hash));
 
     if (c == NULL && sim->clients.size >= CLIENTS_MAX) {
         hash = UINT64_MAX;
-        c = client_of(rn_map_find(&sim->clients, &hash, sizeof hash));
+        c = rn_sim_client_of(rn_map_find(&sim->clients, &hash, sizeof hash));
     }
     if (c == NULL)
         c = client_add(sim, hash);
@@ -211,7 +158,7 @@ static void external_turn(void *user, ration_time now)
 
 /* ---- answers */
 
-static void respond(rn_inbound *in, int status, rn_answer *answer, const char *type, ration_text body)
+void rn_sim_respond(rn_inbound *in, int status, rn_answer *answer, const char *type, ration_text body)
 {
     rn_answer_add(answer, "Content-Type", ration_text_of(type));
     const rn_response response = {.status = status, .fields = {answer->fields, answer->count}};
@@ -220,46 +167,46 @@ static void respond(rn_inbound *in, int status, rn_answer *answer, const char *t
 }
 
 /* Answer with `json` and free it. One that could not be written whole is no answer. */
-static void respond_json(rn_inbound *in, int status, rn_answer *answer, rn_output *json)
+void rn_sim_respond_json(rn_inbound *in, int status, rn_answer *answer, rn_output *json)
 {
     if (json->err == 0) {
-        respond(in, status, answer, "application/json", (ration_text){json->data, json->size});
+        rn_sim_respond(in, status, answer, "application/json", (ration_text){json->data, json->size});
     } else {
         rn_inbound_abort(in);
     }
     rn_output_fini(json);
 }
 
-static rn_output json_begin(void)
+rn_output rn_sim_json_begin(void)
 {
     rn_output json;
 
-    rn_output_init(&json, rn_mem_default(), BODY_MAX);
+    rn_output_init(&json, rn_mem_default(), RN_SIM_BODY_MAX);
     rn_output_open(&json, NULL, '{');
     return json;
 }
 
 static void respond_echo(exchange *x, rn_answer *answer)
 {
-    rn_output json = json_begin();
+    rn_output json = rn_sim_json_begin();
 
     rn_output_text(&json, "method", rn_inbound_head(x->in)->method);
     rn_output_text(&json, "path", x->path);
     rn_output_int(&json, "bodyBytes", x->body_bytes);
     rn_output_close(&json, '}');
-    respond_json(x->in, x->status, answer, &json);
+    rn_sim_respond_json(x->in, x->status, answer, &json);
 }
 
-static void respond_error(rn_inbound *in, int status, rn_answer *answer, const char *code, const char *message)
+void rn_sim_respond_error(rn_inbound *in, int status, rn_answer *answer, const char *code, const char *message)
 {
-    rn_output json = json_begin();
+    rn_output json = rn_sim_json_begin();
 
     rn_output_open(&json, "error", '{');
     rn_output_str(&json, "code", code);
     rn_output_str(&json, "message", message);
     rn_output_close(&json, '}');
     rn_output_close(&json, '}');
-    respond_json(in, status, answer, &json);
+    rn_sim_respond_json(in, status, answer, &json);
 }
 
 /* Whether a text stands in JSON as it is. */
@@ -267,7 +214,7 @@ static bool is_plain(const char *text)
 {
     rn_output json;
 
-    rn_output_init(&json, rn_mem_default(), BODY_MAX);
+    rn_output_init(&json, rn_mem_default(), RN_SIM_BODY_MAX);
     rn_output_str(&json, NULL, text);
     const bool plain = json.err == 0 && json.size == strlen(text) + 2 && rn_text_is_utf8(ration_text_of(text));
     rn_output_fini(&json);
@@ -280,22 +227,15 @@ static void respond_refused(exchange *x, rn_answer *answer)
     const char *contains = x->sim->rule->errors.body_contains;
 
     if (contains == NULL) {
-        respond_error(x->in, x->status, answer, "rate_limited", "too many requests");
+        rn_sim_respond_error(x->in, x->status, answer, "rate_limited", "too many requests");
     } else if (is_plain(contains)) {
-        respond_error(x->in, x->status, answer, "rate_limited", contains);
+        rn_sim_respond_error(x->in, x->status, answer, "rate_limited", contains);
     } else {
-        respond(x->in, x->status, answer, "text/plain", ration_text_of(contains));
+        rn_sim_respond(x->in, x->status, answer, "text/plain", ration_text_of(contains));
     }
 }
 
-/* In all, and for this client. */
-#define COUNT(x, what)                                                                                                 \
-    do {                                                                                                               \
-        (x)->sim->counts.what++;                                                                                       \
-        (x)->client->counts.what++;                                                                                    \
-    } while (0)
-
-static int64_t since_start(const rn_simulator *sim, ration_time now)
+int64_t rn_sim_since_start(const rn_simulator *sim, ration_time now)
 {
     return rn_max(rn_sub(now.us, sim->start.us), 0);
 }
@@ -304,18 +244,23 @@ static void in_flight_set(rn_simulator *sim, ration_time now, uint64_t count)
 {
     sim->in_flight = count;
     sim->peak_in_flight = count > sim->peak_in_flight ? count : sim->peak_in_flight;
-    rn_capacity_meter_set(&sim->meter, since_start(sim, now), (int64_t)count);
+    rn_capacity_meter_set(&sim->meter, rn_sim_since_start(sim, now), (int64_t)count);
 }
 
-/* The call is over for the provider, whether or not anybody hears of it. */
-static void exchange_end(exchange *x)
+void rn_sim_exchange_free(exchange *x)
+{
+    rn_output_fini(&x->body);
+    rn_mem_free(x->sim->mem, x);
+}
+
+void rn_sim_exchange_end(exchange *x)
 {
     rn_simulator *sim = x->sim;
 
     rn_timer_stop(&x->timer);
     if (x->judgement.granted) {
-        rn_enforcer_release(sim->enforcer, sim_now(sim), x->judgement.lease);
-        in_flight_set(sim, sim_now(sim), sim->in_flight - 1);
+        rn_enforcer_release(sim->enforcer, rn_sim_now(sim), x->judgement.lease);
+        in_flight_set(sim, rn_sim_now(sim), sim->in_flight - 1);
     }
     LIST_REMOVE(x, next);
 }
@@ -330,31 +275,47 @@ static rn_arrival arrival_of(const exchange *x)
     };
 }
 
+void rn_sim_quotas(const exchange *x, rn_answer *answer)
+{
+    const rn_simulator *sim = x->sim;
+    const rn_arrival arrival = arrival_of(x);
+    const ration_time now = rn_sim_now(sim);
+    rn_quota_state quotas[RN_SIM_QUOTAS_MAX];
+
+    rn_answer_quotas(answer, quotas, rn_enforcer_quotas(sim->enforcer, now, &arrival, quotas, RN_SIM_QUOTAS_MAX), now);
+}
+
+static bool is_chat(const rn_simulator *sim)
+{
+    return sim->options.shape == RN_SHAPE_OPENAI;
+}
+
 static void exchange_answer(exchange *x)
 {
     rn_simulator *sim = x->sim;
-    const rn_arrival arrival = arrival_of(x);
-    rn_quota_state quotas[QUOTAS_MAX];
     rn_answer answer;
 
-    exchange_end(x);
+    if (is_chat(sim)) {
+        rn_sim_chat_answer(x);
+        return;
+    }
+    rn_sim_exchange_end(x);
     rn_answer_init(&answer);
-    const size_t quota_count = rn_enforcer_quotas(sim->enforcer, sim_now(sim), &arrival, quotas, QUOTAS_MAX);
-    rn_answer_quotas(&answer, quotas, quota_count, sim_now(sim));
+    rn_sim_quotas(x, &answer);
 
     if (!x->judgement.granted) {
-        COUNT(x, rate_limited);
+        RN_SIM_COUNT(x, rate_limited, 1);
         sim->causes[x->judgement.reason]++;
         rn_answer_retry(&answer, x->judgement.retry_us);
         respond_refused(x, &answer);
     } else if (x->status != 200) {
-        COUNT(x, errors);
-        respond_error(x->in, x->status, &answer, "unavailable", "try again later");
+        RN_SIM_COUNT(x, errors, 1);
+        rn_sim_respond_error(x->in, x->status, &answer, "unavailable", "try again later");
     } else {
-        COUNT(x, ok);
+        RN_SIM_COUNT(x, ok, 1);
         respond_echo(x, &answer);
     }
-    rn_mem_free(sim->mem, x);
+    rn_sim_exchange_free(x);
 }
 
 static void exchange_proceed(exchange *x)
@@ -368,6 +329,10 @@ static void exchange_turn(void *user, ration_time now)
     exchange *x = user;
 
     (void)now;
+    if (x->event > 0) {
+        rn_sim_chat_stream(x);
+        return;
+    }
     x->ripe = true;
     exchange_proceed(x);
 }
@@ -380,7 +345,7 @@ static int refused_status(const ration_provider_rule *rule)
 }
 
 /* Let in: it takes its time, and may fail. */
-static int exchange_accept(exchange *x, ration_time now, uint64_t ordinal)
+static int exchange_accept(exchange *x, ration_time now)
 {
     const ration_error_rule *errors = &x->sim->rule->errors;
     const int *transient = errors->transient_count > 0 ? errors->transient : default_transient;
@@ -390,22 +355,22 @@ static int exchange_accept(exchange *x, ration_time now, uint64_t ordinal)
     uint64_t index;
 
     in_flight_set(x->sim, now, x->sim->in_flight + 1);
-    x->status = rn_behaviour_fails(behaviour, ordinal, transient_count, &index) ? transient[index] : 200;
-    return rn_timer_set(&x->timer, rn_time_add(now, rn_behaviour_latency(behaviour, ordinal)));
+    x->status = rn_behaviour_fails(behaviour, x->ordinal, transient_count, &index) ? transient[index] : 200;
+    return rn_timer_set(&x->timer, rn_time_add(now, rn_behaviour_latency(behaviour, x->ordinal)));
 }
 
-static int exchange_judge(exchange *x)
+int rn_sim_judge(exchange *x, bool has_cost, int64_t cost)
 {
     rn_simulator *sim = x->sim;
-    const ration_time now = sim_now(sim);
-    const uint64_t ordinal = sim->counts.requests;
-    const rn_arrival arrival = arrival_of(x);
+    const ration_time now = rn_sim_now(sim);
+    rn_arrival arrival = arrival_of(x);
     int err = 0;
 
-    COUNT(x, requests);
+    arrival.has_cost = has_cost;
+    arrival.cost = cost;
     external_catch_up(sim, now);
     external_learn(sim, &arrival);
-    if ((int64_t)sim->in_flight >= rn_capacity_at(&sim->options.behaviour.ceiling, since_start(sim, now))) {
+    if ((int64_t)sim->in_flight >= rn_capacity_at(&sim->options.behaviour.ceiling, rn_sim_since_start(sim, now))) {
         const int64_t retry_us = sim->options.behaviour.retry_us;
 
         x->judgement = (rn_judgement){.retry_us = retry_us > 0 ? retry_us : RATION_UNSET};
@@ -416,7 +381,7 @@ static int exchange_judge(exchange *x)
         return err;
 
     if (x->judgement.granted)
-        return exchange_accept(x, now, ordinal);
+        return exchange_accept(x, now);
     x->status = refused_status(sim->rule);
     x->ripe = true;
     return 0;
@@ -453,88 +418,23 @@ static exchange *exchange_new(rn_simulator *sim, rn_inbound *in, const rn_http_h
     x->in = in;
     x->client = c;
     x->path = path_of(sim, owner, head->target);
+    x->ordinal = sim->counts.requests;
+    RN_SIM_COUNT(x, requests, 1);
+    rn_output_init(&x->body, sim->mem, RN_SIM_BODY_MAX);
     rn_timer_init(&x->timer, sim->loop, exchange_turn, x);
     LIST_INSERT_HEAD(&sim->exchanges, x, next);
     return x;
 }
 
-/* ---- the control path */
-
-static void counts_write(rn_output *json, const rn_simulator_counts *counts)
+void rn_sim_exchange_fail(exchange *x, int err)
 {
-    rn_output_int(json, "requests", (int64_t)counts->requests);
-    rn_output_int(json, "ok", (int64_t)counts->ok);
-    rn_output_int(json, "rateLimited", (int64_t)counts->rate_limited);
-    rn_output_int(json, "errors", (int64_t)counts->errors);
-    rn_output_int(json, "gone", (int64_t)counts->gone);
-}
-
-/* Why calls were refused, the hidden ceiling first; what never happened is left out, but for the ceiling. */
-static void causes_write(rn_output *json, const rn_simulator *sim)
-{
-    rn_output_open(json, "causes", '{');
-    rn_output_int(json, "ceiling", (int64_t)sim->causes[RATION_REASON_NONE]);
-    for (int reason = RATION_REASON_NONE + 1; reason < RATION_REASON_COUNT; reason++) {
-        if (sim->causes[reason] > 0)
-            rn_output_int(json, ration_reason_name((ration_reason)reason), (int64_t)sim->causes[reason]);
-    }
-    rn_output_close(json, '}');
-}
-
-/* Calls times milliseconds, but for `now` and the times. */
-static void ceiling_write(rn_output *json, rn_simulator *sim)
-{
-    const int64_t since_us = since_start(sim, sim_now(sim));
-    const rn_capacity_meter *meter = &sim->meter;
-
-    rn_capacity_meter_set(&sim->meter, since_us, (int64_t)sim->in_flight);
-    rn_output_open(json, "ceiling", '{');
-    rn_output_int(json, "now", rn_capacity_at(meter->capacity, since_us));
-    rn_output_int(json, "watchedMs", meter->at_us / 1000);
-    rn_output_int(json, "aboveMs", meter->above_us / 1000);
-    rn_output_int(json, "callMs", meter->ceiling_us / 1000);
-    rn_output_int(json, "usedCallMs", meter->used_us / 1000);
-    rn_output_int(json, "overCallMs", meter->over_us / 1000);
-    rn_output_close(json, '}');
-}
-
-static void respond_counts(rn_simulator *sim, rn_inbound *in, rn_answer *answer)
-{
-    rn_output json = json_begin();
-
-    counts_write(&json, &sim->counts);
-    rn_output_int(&json, "inFlight", (int64_t)sim->in_flight);
-    rn_output_int(&json, "peakInFlight", (int64_t)sim->peak_in_flight);
-    causes_write(&json, sim);
-    if (sim->options.behaviour.ceiling.low > 0)
-        ceiling_write(&json, sim);
-    rn_output_open(&json, "external", '{');
-    rn_output_int(&json, "spent", (int64_t)sim->external_spent);
-    rn_output_int(&json, "refused", (int64_t)sim->external_refused);
-    rn_output_close(&json, '}');
-    rn_output_open(&json, "credentials", '{');
-    for (rn_map_node *node = rn_map_first(&sim->clients); node != NULL; node = rn_map_next(node)) {
-        rn_output_open(&json, client_of(node)->name, '{');
-        counts_write(&json, &client_of(node)->counts);
-        rn_output_close(&json, '}');
-    }
-    rn_output_close(&json, '}');
-    rn_output_close(&json, '}');
-    respond_json(in, 200, answer, &json);
-}
-
-static void control_answer(rn_simulator *sim, rn_inbound *in, const rn_http_head *head)
-{
+    rn_inbound *in = x->in;
     rn_answer answer;
 
     rn_answer_init(&answer);
-    if (!rn_text_is(head->target, CONTROL_PREFIX "counts")) {
-        respond_error(in, 404, &answer, "not_found", "there is only " CONTROL_PREFIX "counts");
-    } else if (!rn_text_is(head->method, "GET")) {
-        respond_error(in, 405, &answer, "method_not_allowed", "only GET");
-    } else {
-        respond_counts(sim, in, &answer);
-    }
+    rn_sim_exchange_end(x);
+    rn_sim_exchange_free(x);
+    rn_sim_respond_error(in, 500, &answer, "simulator", ration_err_text(err));
 }
 
 /* ---- the server's handlers */
@@ -542,10 +442,10 @@ static void control_answer(rn_simulator *sim, rn_inbound *in, const rn_http_head
 static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
 {
     rn_simulator *sim = user;
-    const size_t prefix = sizeof CONTROL_PREFIX - 1;
+    const size_t prefix = sizeof RN_SIM_CONTROL - 1;
 
-    if (head->target.size >= prefix && rn_text_is(rn_text_slice(head->target, 0, prefix), CONTROL_PREFIX)) {
-        control_answer(sim, in, head);
+    if (head->target.size >= prefix && rn_text_is(rn_text_slice(head->target, 0, prefix), RN_SIM_CONTROL)) {
+        rn_sim_control(sim, in, head);
         return;
     }
 
@@ -555,17 +455,12 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         return;
     }
     rn_inbound_set_user(in, x);
-    const int err = exchange_judge(x);
-    if (err == 0) {
+    const int err = is_chat(sim) ? RATION_OK : rn_sim_judge(x, false, 0);
+    if (err == RATION_OK) {
         rn_inbound_resume(in);
-        return;
+    } else {
+        rn_sim_exchange_fail(x, err);
     }
-
-    rn_answer answer;
-    rn_answer_init(&answer);
-    exchange_end(x);
-    rn_mem_free(sim->mem, x);
-    respond_error(in, 500, &answer, "simulator", ration_err_text(err));
 }
 
 static void on_body(void *user, rn_inbound *in, ration_text bytes)
@@ -574,6 +469,8 @@ static void on_body(void *user, rn_inbound *in, ration_text bytes)
 
     (void)user;
     x->body_bytes = rn_add(x->body_bytes, (int64_t)bytes.size);
+    if (is_chat(x->sim))
+        rn_sim_chat_feed(x, bytes);
 }
 
 static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
@@ -583,7 +480,8 @@ static void on_end(void *user, rn_inbound *in, rn_http_fields trailers)
     (void)user;
     (void)trailers;
     x->read = true;
-    exchange_proceed(x);
+    if (!is_chat(x->sim) || rn_sim_chat_begin(x))
+        exchange_proceed(x);
 }
 
 static void on_gone(void *user, rn_inbound *in, rn_gone why)
@@ -592,9 +490,9 @@ static void on_gone(void *user, rn_inbound *in, rn_gone why)
 
     (void)user;
     (void)why;
-    COUNT(x, gone);
-    exchange_end(x);
-    rn_mem_free(x->sim->mem, x);
+    RN_SIM_COUNT(x, gone, 1);
+    rn_sim_exchange_end(x);
+    rn_sim_exchange_free(x);
 }
 
 static const rn_server_handlers handlers = {
@@ -678,12 +576,12 @@ void rn_simulator_free(rn_simulator *sim)
     rn_server_free(sim->server);
     rn_timer_stop(&sim->external_timer);
     while ((x = LIST_FIRST(&sim->exchanges)) != NULL) {
-        exchange_end(x);
-        rn_mem_free(sim->mem, x);
+        rn_sim_exchange_end(x);
+        rn_sim_exchange_free(x);
     }
     while ((node = rn_map_first(&sim->clients)) != NULL) {
         rn_map_remove(&sim->clients, node);
-        rn_mem_free(sim->mem, client_of(node));
+        rn_mem_free(sim->mem, rn_sim_client_of(node));
     }
     rn_map_fini(&sim->clients);
     rn_enforcer_free(sim->enforcer);

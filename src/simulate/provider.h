@@ -22,8 +22,18 @@ typedef struct rn_simulator_counts {
     uint64_t ok;       /* answered 200 */
     uint64_t rate_limited;
     uint64_t errors; /* answered with a transient status */
-    uint64_t gone;   /* the client went away before the answer */
+    uint64_t gone;   /* the client went away before the answer's end */
+    /* Of a shape that has them. */
+    uint64_t rejected; /* no key, no such path, no such body */
+    int64_t prompt_tokens;
+    int64_t answer_tokens; /* told as used, both, in answers that were sent to their end */
 } rn_simulator_counts;
+
+/* What its calls and answers look like. */
+typedef enum rn_shape {
+    RN_SHAPE_PLAIN = 0, /* any request is taken, and told back */
+    RN_SHAPE_OPENAI,    /* POST /chat/completions of OpenAI's API */
+} rn_shape;
 
 /* All borrowed for the simulator's life. */
 typedef struct rn_simulator_options {
@@ -31,6 +41,7 @@ typedef struct rn_simulator_options {
     size_t provider;  /* its index in the config */
     const char *host; /* NULL: 127.0.0.1 */
     uint16_t port;    /* 0: any free one */
+    rn_shape shape;
     rn_behaviour behaviour;
 } rn_simulator_options;
 

@@ -19,6 +19,7 @@ typedef enum rn_stream {
     RN_STREAM_BACK = 8, /* and back */
     RN_STREAM_FAULT = 9,
     RN_STREAM_KEPT = 10, /* how long a ledger takes */
+    RN_STREAM_TOKENS = 11,
 } rn_stream;
 
 uint64_t rn_random(uint64_t seed, rn_stream stream, uint64_t index);

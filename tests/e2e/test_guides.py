@@ -19,6 +19,13 @@ PROMISES = {
         "echo fine": "fine",
         "for base": "200 appOne\n200 appOne\n429 appOne\n200 appTwo\n",
     },
+    "llm": {
+        "\"Say something\"": r'"finish_reason":"(stop|length)".*"usage":\{"prompt_tokens":\d+',
+        "include_usage": r'(?s)"delta":\{"role":"assistant".*"total_tokens":\d+\}\}.*data: \[DONE\]',
+        "limits/spent": r'"used":\d+,"external":0',
+        "__ration/counts": r'"rateLimited":0,.*"rejected":0,"usage":\{"promptTokens":\d+',
+        "for i in": "200\n200\n",
+    },
     "gateway": {
         "Ration-Tenant: web": "200",
         "report $i": r"(?s)web after .*report . after",
