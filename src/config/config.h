@@ -56,6 +56,8 @@ typedef struct rn_cost_rule {
     const rn_pointer *actual_pointer;   /* to a number in the response's body or events; NULL: none */
 } rn_cost_rule;
 
+#define RN_RETRIES_MAX 10 /* of one call */
+
 typedef struct rn_provider {
     const char *name;
     rn_hold_default hold; /* of a path without a template */
@@ -65,11 +67,14 @@ typedef struct rn_provider {
     const rn_hold_default
         *endpoints; /* of each of `ration_provider_rule.endpoints`, the provider's where it is silent */
     rn_url base_url;
-    int64_t connect_us;    /* time-outs of a call upstream */
-    int64_t first_byte_us; /* from the request's end to the response's first byte */
-    int64_t idle_us;       /* between two pieces of a body */
-    const char *ca;        /* path of a file of PEM certificates to trust instead of the system's; NULL: the system's */
-    const char *proxy;     /* a URL, may hold a secret; NULL: none, whatever the environment says */
+    int64_t connect_us;              /* time-outs of a call upstream */
+    int64_t first_byte_us;           /* from the request's end to the response's first byte */
+    int64_t idle_us;                 /* between two pieces of a body */
+    int64_t retries;                 /* of a call that failed, of a path without a template */
+    int64_t replay_body;             /* bodies of requests up to so many bytes are kept for them */
+    const int64_t *endpoint_retries; /* of each of `ration_provider_rule.endpoints`; RATION_UNSET: not given */
+    const char *ca;    /* path of a file of PEM certificates to trust instead of the system's; NULL: the system's */
+    const char *proxy; /* a URL, may hold a secret; NULL: none, whatever the environment says */
 } rn_provider;
 
 typedef struct rn_account {
@@ -78,6 +83,7 @@ typedef struct rn_account {
     uint32_t provider;  /* its index, in `ration_rules.providers` and in rn_config_provider */
     rn_url base_url;    /* the target's, else the provider's */
     rn_credential credential;
+    int64_t retries; /* RATION_UNSET: not given */
 } rn_account;
 
 /* Where something stands in the files of a config. */

@@ -184,17 +184,21 @@ static void endpoints_collect(rn_loader *loader, rn_provider_model *provider, ra
     ration_endpoint_rule *rules = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *rules);
     rn_hold_default *holds = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *holds);
     rn_cost_rule *costs = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *costs);
+    int64_t *retries = rn_loader_alloc(loader, loader->arena, rule->endpoint_count, sizeof *retries);
+    const bool room = rules != NULL && holds != NULL && costs != NULL && retries != NULL;
 
-    for (size_t i = 0; rules != NULL && holds != NULL && costs != NULL && i < rule->endpoint_count; i++) {
+    for (size_t i = 0; room && i < rule->endpoint_count; i++) {
         const rn_endpoint_model *endpoint = &provider->endpoints[i];
 
         rules[i] = endpoint->rule;
         holds[i] = defaults_finish(&rules[i].defaults, endpoint->hold_floor_us, &provider->net.hold);
         costs[i] = cost_finish(&endpoint->cost, &provider->net.cost);
+        retries[i] = endpoint->retries;
     }
     rule->endpoints = rules;
     provider->net.endpoints = holds;
     provider->net.endpoint_costs = costs;
+    provider->net.endpoint_retries = retries;
 }
 
 static void provider_collect(rn_loader *loader, rn_provider_model *provider, ration_provider_rule *rule)

@@ -26,6 +26,7 @@ typedef struct rn_endpoint_model {
     ration_endpoint_rule rule; /* `defaults.hold_us` may be RN_HOLD_AUTO; the rules get RATION_UNSET */
     int64_t hold_floor_us;     /* RATION_UNSET: not given */
     rn_cost_rule cost;         /* as written; the provider's holds where it is silent */
+    int64_t retries;           /* RATION_UNSET: not given */
 } rn_endpoint_model;
 
 typedef struct rn_target_model {

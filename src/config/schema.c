@@ -262,7 +262,15 @@ static const rn_key account_keys[] = {
      .doc = "Limits of the provider that are otherwise for this account: the `name` of one whose scope has `account`, "
             "and the "
             "keys that differ."},
-    LATER("retries"),
+    {.name = "retries",
+     .type = &rn_type_integer,
+     .flags = RN_KEY_LOCAL | RN_KEY_UNSET,
+     .otherwise = "the endpoint's or provider's",
+     .min = 0,
+     .max = RN_RETRIES_MAX,
+     AT(rn_account_model, net.retries),
+     .doc = "How often the gateway sends a failed call of this account again; where the endpoint says so too, the "
+            "smaller number holds."},
     END,
 };
 static const rn_object account_object = {.name = "account",

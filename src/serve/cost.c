@@ -3,13 +3,13 @@
  * What a call will cost, and what it has cost.
  *
  * A request's body has to be whole before a number in it can be trusted, for a later key takes the place of an earlier
- * one; so it is kept, up to a bound, and goes on when the call is granted. A response is never kept: its bytes are
- * looked at as they go by, by the pickers of base, which need a few hundred bytes whatever its length.
+ * one; so it is held back until then, by who asks. Here nothing is kept: bytes are looked at as they go by, by the
+ * pickers of base, which need a few hundred bytes whatever the length.
  *
  * An estimate that is too large to be counted is taken as the largest, which refuses the call; a usage that is too
  * large is not believed, because it would use up a quota for what may be an error of the provider.
  *
- * Invariants: what is settled is a number from 0 to RATION_UNITS_MAX, or RATION_UNSET; `relayed` <= the body's size.
+ * Invariants: what is settled is a number from 0 to RATION_UNITS_MAX, or RATION_UNSET.
  */
 #include "serve/cost.h"
 
@@ -43,6 +43,7 @@ int rn_costs_init(rn_costs *costs, const ration_provider_rule *rule, const rn_pr
         const rn_cost_rule *own = &provider->endpoint_costs[i];
 
         costs->any = costs->any || rn_cost_is_estimated(own) || rn_cost_is_told(own);
+        costs->any_retries = costs->any_retries || provider->endpoint_retries[i] != RATION_UNSET;
         err = rn_template_init(&costs->templates[i], &costs->arena, ration_text_of(rule->endpoints[i].path));
     }
     return err;
@@ -67,15 +68,22 @@ static int64_t usual_cost(const ration_defaults *endpoint, const ration_defaults
     return has_cost(general) ? general->cost : RATION_UNIT;
 }
 
-rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path)
+size_t rn_costs_endpoint(const rn_costs *costs, ration_text path)
 {
     const size_t count = costs->rule->endpoint_count;
     rn_path split;
     const size_t best =
         count > 0 && rn_path_split(path, &split) ? rn_template_find(costs->templates, count, &split) : count;
-    const ration_defaults *endpoint = best < count ? &costs->rule->endpoints[best].defaults : NULL;
+
+    return best < count ? best : SIZE_MAX;
+}
+
+rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path)
+{
+    const size_t best = rn_costs_endpoint(costs, path);
+    const ration_defaults *endpoint = best != SIZE_MAX ? &costs->rule->endpoints[best].defaults : NULL;
     return (rn_cost_found){
-        .rule = best < count ? &costs->provider->endpoint_costs[best] : &costs->provider->cost,
+        .rule = best != SIZE_MAX ? &costs->provider->endpoint_costs[best] : &costs->provider->cost,
         .usual = usual_cost(endpoint, &costs->rule->defaults),
     };
 }
@@ -132,40 +140,29 @@ bool rn_cost_in_fields(const rn_cost_rule *rule, rn_http_fields fields, int64_t 
     return estimate_of(picked, found, micro);
 }
 
-rn_estimate *rn_estimate_new(const rn_cost_rule *rule, const rn_directives *directives, const rn_route *route)
+rn_estimate *rn_estimate_new(const rn_cost_rule *rule)
 {
     rn_estimate *estimate = rn_mem_zalloc(rn_mem_default(), 1, sizeof *estimate);
 
-    if (estimate == NULL)
-        return NULL;
-    estimate->directives = *directives;
-    estimate->route = *route;
-    rn_pick_init(&estimate->pick, rule->estimate_pointer);
-    rn_output_init(&estimate->body, rn_mem_default(), SIZE_MAX);
+    if (estimate != NULL)
+        rn_pick_init(&estimate->pick, rule->estimate_pointer);
     return estimate;
 }
 
 void rn_estimate_free(rn_estimate *estimate)
 {
-    if (estimate == NULL)
-        return;
-    rn_output_fini(&estimate->body);
     rn_mem_free(rn_mem_default(), estimate);
 }
 
-int rn_estimate_feed(rn_estimate *estimate, ration_text bytes)
+void rn_estimate_feed(rn_estimate *estimate, ration_text bytes)
 {
     rn_pick_feed(&estimate->pick, bytes);
-    rn_output_raw(&estimate->body, bytes);
-    return estimate->body.err == RATION_OK ? RATION_OK : RATION_ERR_NOMEM;
 }
 
 bool rn_cost_in_body(rn_estimate *estimate, int64_t *micro)
 {
     int64_t found = 0;
 
-    if (!estimate->whole)
-        return false;
     const rn_picked picked = rn_pick_end(&estimate->pick, &found);
     return estimate_of(picked, found, micro);
 }

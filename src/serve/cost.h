@@ -6,8 +6,6 @@
 #include "config/config.h"
 #include "core/template.h"
 #include "net/http.h"
-#include "serve/directives.h"
-#include "serve/route.h"
 #include "trace/output.h"
 
 /*
@@ -24,6 +22,7 @@ typedef struct rn_costs {
     rn_arena arena;
     rn_template *templates; /* one an endpoint */
     bool any;               /* some rule of the provider or an endpoint says something */
+    bool any_retries;       /* some endpoint has a number of its own */
 } rn_costs;
 
 typedef struct rn_cost_found {
@@ -38,6 +37,8 @@ typedef struct rn_cost_found {
 int rn_costs_init(rn_costs *costs, const ration_provider_rule *rule, const rn_provider *provider);
 void rn_costs_fini(rn_costs *costs);
 
+/* The index of the most specific template that matches, as in the engine; SIZE_MAX: none does. O(templates). */
+size_t rn_costs_endpoint(const rn_costs *costs, ration_text path);
 /* What holds for calls to `path`: of the most specific template that matches, as in the engine. O(templates). */
 rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path);
 
@@ -52,23 +53,17 @@ typedef enum rn_estimate_source {
 
 const char *rn_estimate_source_name(rn_estimate_source source);
 
-/* A request whose body is read before it is decided on. The texts are the inbound's. */
+/* Looks for the number in a request's body, before the request is decided on. */
 typedef struct rn_estimate {
-    rn_directives directives;
-    rn_route route;
     rn_pick pick;
-    rn_output body; /* what has come of it */
-    size_t relayed; /* so much of that has gone on */
-    rn_http_fields trailers;
-    bool whole; /* the body has ended */
 } rn_estimate;
 
 /* NULL: no memory. */
-rn_estimate *rn_estimate_new(const rn_cost_rule *rule, const rn_directives *directives, const rn_route *route);
+rn_estimate *rn_estimate_new(const rn_cost_rule *rule);
 void rn_estimate_free(rn_estimate *estimate); /* NULL is fine */
 
-/* A part of the body. RATION_ERR_NOMEM. */
-int rn_estimate_feed(rn_estimate *estimate, ration_text bytes);
+/* A part of the body. */
+void rn_estimate_feed(rn_estimate *estimate, ration_text bytes);
 
 /* True if there is an estimate to be made at all. */
 bool rn_cost_is_estimated(const rn_cost_rule *rule);

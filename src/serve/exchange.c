@@ -3,15 +3,16 @@
  * One call's life: from the head of a request to the end of its response.
  *
  * What a call holds follows from its state: nothing in OPEN, a body in ESTIMATING, a waiter in WAITING, a lease and
- * perhaps an upstream in SENDING, LOOKING and RESPONDING. Whatever ends it (an answer, a client that leaves, a broken
- * provider, a refusal, a shutdown) ends it through `rn_exchange_end`, so no path can forget a lease, a waiter or a
- * body.
+ * perhaps an upstream in SENDING, LOOKING and RESPONDING, a timer in RESTING. From the first attempt on it may also
+ * keep its body, and between two attempts what the last one came to (attempt.c). Whatever ends it (an answer, a client
+ * that leaves, a broken provider, a refusal, a shutdown) ends it through `rn_exchange_end`, so no path can forget a
+ * lease, a waiter or a body.
  *
  * A client may leave in the same turn in which its waiter is granted: the cancel then comes too late, and the event
  * with this exchange in it is on its way. LEAVING keeps the memory until that event has been taken.
  *
  * Invariants: in exactly one list of the gateway; `in` and `up` are NULL as soon as net has declared them dead; a lease
- * is released exactly once.
+ * is released exactly once, before the next one is asked for.
  */
 #include "serve/exchange.h"
 
@@ -26,7 +27,7 @@
 #define LONG_TARGET_BYTES 8000 /* RFC 9112, 3: up to here a target ought to be taken */
 
 static const char *const state_names[RN_EXCHANGE_STATES] = {"open",    "estimating", "waiting", "sending",
-                                                            "looking", "responding", "leaving"};
+                                                            "looking", "responding", "resting", "leaving"};
 
 const char *rn_exchange_state_name(rn_exchange_state state)
 {
@@ -45,6 +46,7 @@ void rn_exchange_enter(rn_exchange *x, rn_exchange_state state)
 }
 
 static void on_event(rn_party *party, const ration_event *event);
+static void on_rested(void *user, ration_time now);
 
 static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
 {
@@ -53,6 +55,8 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     if (x == NULL)
         return NULL;
     rn_output_init(&x->seen, rn_mem_default(), SEEN_MAX_BYTES);
+    rn_output_init(&x->kept.bytes, rn_mem_default(), SIZE_MAX);
+    rn_timer_init(&x->timer, gw->loop, on_rested, x);
     x->party.event = on_event;
     x->gateway = gw;
     x->in = in;
@@ -64,15 +68,6 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     TAILQ_INSERT_TAIL(&gw->states[RN_EXCHANGE_OPEN], x, link);
     gw->state_sizes[RN_EXCHANGE_OPEN]++;
     return x;
-}
-
-void rn_exchange_forget_body(rn_exchange *x)
-{
-    if (x->estimate == NULL)
-        return;
-    x->gateway->estimate_bytes -= x->estimate->body.size;
-    rn_estimate_free(x->estimate);
-    x->estimate = NULL;
 }
 
 /* Go by that one from now on; NULL: by none. */
@@ -89,65 +84,13 @@ static void exchange_free(rn_exchange *x)
 {
     rn_mem_free(rn_mem_default(), x->usage);
     if (x->job != RN_NO_JOB)
-        rn_planning_leaves(x->gateway->planning, x->job, x->sent);
+        rn_planning_leaves(x->gateway->planning, x->job, x->attempts > 0);
     rn_mem_free(rn_mem_default(), x->span);
     TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
     exchange_bind(x, NULL);
     rn_mem_free(rn_mem_default(), x);
-}
-
-static void copy(char *out, size_t size, ration_text text)
-{
-    rn_builder b;
-
-    rn_builder_init(&b, out, size);
-    rn_builder_text(&b, text);
-}
-
-/* What the event of this call will tell, if somebody is there to hear it. A call without it has no event. */
-static void span_begin(rn_exchange *x, const rn_http_head *head, const rn_route *route, const rn_directives *directives)
-{
-    if (!rn_bulletin_heard(x->gateway->bulletin))
-        return;
-    x->span = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x->span);
-    if (x->span == NULL)
-        return;
-    x->span->began_at = rn_loop_now(x->gateway->loop);
-    x->span->cost = x->cost != RATION_UNSET ? x->cost : rn_costs_find(x->to->costs, route->path).usual;
-    copy(x->span->method, sizeof x->span->method, head->method);
-    copy(x->span->tenant, sizeof x->span->tenant, directives->tenant);
-    copy(x->span->traceparent, sizeof x->span->traceparent, rn_http_find(head->fields, "traceparent"));
-}
-
-static void span_tell(const rn_exchange *x, const ration_completion *how)
-{
-    const rn_span *span = x->span;
-    const ration_time now = rn_loop_now(x->gateway->loop);
-    char name[NAME_BYTES];
-    const bool wanted = span != NULL && x->to != NULL;
-    rn_output *out = wanted ? rn_bulletin_begin(x->gateway->bulletin, "call", now) : NULL;
-
-    if (out == NULL)
-        return;
-    rn_output_text(out, "requestId", rn_exchange_name(x, name, sizeof name));
-    rn_output_str(out, "account", x->to->account->name);
-    rn_output_str(out, "method", span->method);
-    if (span->tenant[0] != '\0')
-        rn_output_str(out, "tenant", span->tenant);
-    rn_output_ms(out, "startedAt", span->began_at.us);
-    rn_output_ms(out, "waitedMs", x->waited_us);
-    rn_output_ms(out, "durationMs", rn_max(0, rn_sub(now.us, x->granted_at.us)));
-    if (span->limit[0] != '\0')
-        rn_output_str(out, "limit", span->limit);
-    if (x->status > 0)
-        rn_output_int(out, "status", x->status);
-    rn_output_str(out, "outcome", ration_outcome_name(how->outcome));
-    rn_output_micro(out, "cost", how->cost != RATION_UNSET ? how->cost : span->cost);
-    if (span->traceparent[0] != '\0')
-        rn_output_str(out, "traceparent", span->traceparent);
-    rn_bulletin_tell(x->gateway->bulletin);
 }
 
 /* What the response has told of its cost; RATION_UNSET: nothing, the estimate stands. Counts it. */
@@ -168,17 +111,21 @@ static int64_t exchange_usage(rn_exchange *x)
     return told.micro;
 }
 
-static void exchange_release(rn_exchange *x, ration_outcome outcome)
+void rn_exchange_release(rn_exchange *x, ration_outcome outcome)
 {
     rn_decider *d = x->gateway->decider;
     const ration_time now = rn_loop_now(x->gateway->loop);
     const ration_completion completion = {.outcome = outcome, .cost = exchange_usage(x)};
 
-    span_tell(x, &completion);
+    rn_span_add(x, &completion);
+    if (x->attempts > 1)
+        x->gateway->counts.retries[outcome]++;
     if (x->hold != NULL)
         rn_hold_learn(x->hold, now, rn_sub(now.us, x->granted_at.us), outcome == RATION_OUTCOME_SUCCESS);
     if (d->ops->release(d, now, x->lease, &completion) != RATION_OK)
         x->gateway->counts.errors++;
+    x->lease = (ration_lease){0, 0};
+    rn_gateway_touch(x->gateway);
 }
 
 void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
@@ -192,7 +139,11 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
         rn_upstream_abort(x->up);
     x->in = NULL;
     x->up = NULL;
-    rn_exchange_forget_body(x);
+    rn_timer_stop(&x->timer);
+    rn_estimate_free(x->estimate);
+    x->estimate = NULL;
+    rn_kept_forget(x);
+    rn_fallen_forget(x);
 
     if (x->state == RN_EXCHANGE_WAITING) {
         const int err = d->ops->cancel(d, rn_loop_now(gw->loop), x->lease);
@@ -202,9 +153,9 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome)
             return;
         }
     } else if (x->lease.generation != 0) {
-        exchange_release(x, outcome);
-        rn_gateway_touch(gw);
+        rn_exchange_release(x, outcome);
     }
+    rn_span_tell(x);
     exchange_free(x);
 }
 
@@ -318,6 +269,16 @@ static void exchange_refuse(rn_exchange *x, const ration_decision *decision, rat
     rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
 }
 
+/* The decider has refused the call, or another attempt of it. */
+static void exchange_refused(rn_exchange *x, const ration_decision *decision)
+{
+    if (x->attempts > 0) {
+        rn_attempt_give(x, RN_RETRY_REFUSED);
+    } else {
+        exchange_refuse(x, decision, (ration_text){NULL, 0});
+    }
+}
+
 /* A refusal that needs no decider. */
 static void exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail)
 {
@@ -375,9 +336,17 @@ void rn_exchange_unsent(rn_exchange *x, int err)
     }
 }
 
-void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words)
+void rn_exchange_note(rn_exchange *x, rn_upstream_fault fault, const char *words)
 {
     rn_gateway *gw = x->gateway;
+
+    gw->counts.faults[fault]++;
+    rn_log_gated(gw->log, &gw->fault_gates[fault], rn_loop_now(gw->loop), "warn", "upstream fault", "kind",
+                 rn_upstream_fault_name(fault), "account", x->to->account->name, "words", words, NULL);
+}
+
+void rn_exchange_blame(rn_exchange *x, rn_upstream_fault fault, const char *words)
+{
     static const char *const titles[RN_FAULT_KINDS] = {
         [RN_UPSTREAM_CONNECT] = "The provider cannot be reached",
         [RN_UPSTREAM_TLS] = "No secure connection to the provider",
@@ -389,17 +358,20 @@ void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *wor
                                 .title = titles[fault],
                                 .detail = ration_text_of(words)};
 
-    gw->counts.faults[fault]++;
-    rn_log_gated(gw->log, &gw->fault_gates[fault], rn_loop_now(gw->loop), "warn", "upstream fault", "kind",
-                 rn_upstream_fault_name(fault), "account", x->to->account->name, "words", words, NULL);
     rn_exchange_fail(x, &problem);
     rn_exchange_end(x, RATION_OUTCOME_FAILURE);
+}
+
+void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words)
+{
+    rn_exchange_note(x, fault, words);
+    rn_exchange_blame(x, fault, words);
 }
 
 /* ---- from the head to the decider */
 
 /* The parts of a request that concern ration. False: it was rejected, and the exchange is over. */
-static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *route, rn_directives *directives)
+static bool exchange_read(rn_exchange *x, const rn_http_head *head)
 {
     rn_gateway *gw = x->gateway;
     const ration_text no_field = {NULL, 0};
@@ -412,7 +384,7 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
         exchange_reject(x, 501, "Method not supported", "TRACE would show the account's credential", no_field);
         return false;
     }
-    if (rn_route_parse(head->target, route) != RATION_OK) {
+    if (rn_route_parse(head->target, &x->route) != RATION_OK) {
         exchange_reject(x, 400, "Malformed target", "the target must be /ACCOUNT/PATH; the gateway is no forward proxy",
                         no_field);
         return false;
@@ -423,7 +395,7 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
     }
     for (size_t i = 0; i < head->fields.count; i++)
         gw->headers[i] = (ration_header){head->fields.items[i].name, head->fields.items[i].value};
-    if (rn_directives_read(gw->headers, head->fields.count, directives, &fault) == RATION_OK)
+    if (rn_directives_read(gw->headers, head->fields.count, &x->directives, &fault) == RATION_OK)
         return true;
 
     rn_builder_init(&b, detail, sizeof detail);
@@ -434,32 +406,42 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head, rn_route *ro
     return false;
 }
 
+/* So long more was it held back, by the decider or between two attempts. */
+static void exchange_waited(rn_exchange *x, int64_t us)
+{
+    x->waited_us = rn_add(rn_max(x->waited_us, 0), us);
+}
+
 static void exchange_granted(rn_exchange *x, ration_lease lease, int64_t waited_us)
 {
     x->lease = lease;
     x->granted_at = rn_loop_now(x->gateway->loop);
-    x->waited_us = waited_us;
-    x->sent = true;
+    x->status = 0;
+    exchange_waited(x, waited_us);
     rn_histogram_add(&x->gateway->counts.wait, waited_us);
     if (x->job != RN_NO_JOB)
-        rn_planning_sent(x->gateway->planning, x->job, x->retry);
+        rn_planning_sent(x->gateway->planning, x->job, x->directives.retry || x->attempts > 0);
+    x->gateway->counts.sent_again += x->attempts > 0;
+    x->attempts++;
+    rn_fallen_forget(x);
     rn_exchange_send(x);
 }
 
 /* The hold that is declared: the client's word, else what was learned where the config says so. */
-static int64_t exchange_hold(rn_exchange *x, const rn_route *route, const rn_directives *directives)
+static int64_t exchange_hold(rn_exchange *x)
 {
-    if (directives->hold_us != RATION_UNSET)
-        return directives->hold_us;
-    x->hold = rn_holds_find(x->to->holds, route->path);
+    if (x->directives.hold_us != RATION_UNSET)
+        return x->directives.hold_us;
+    x->hold = rn_holds_find(x->to->holds, x->route.path);
     return x->hold != NULL ? rn_hold_declare(x->hold) : RATION_UNSET;
 }
 
 /* Ration-Job: whose request it is, and what the config says of such ones where the client is silent. False: it was
  * rejected, and the exchange is over. */
-static bool exchange_assign(rn_exchange *x, rn_directives *directives)
+static bool exchange_assign(rn_exchange *x)
 {
     rn_gateway *gw = x->gateway;
+    rn_directives *directives = &x->directives;
 
     if (directives->job.data == NULL || gw->planning == NULL)
         return true;
@@ -479,43 +461,71 @@ static bool exchange_assign(rn_exchange *x, rn_directives *directives)
     if (directives->cost == RATION_UNSET)
         directives->cost = job->cost;
     x->job = index;
-    x->retry = directives->retry;
     rn_planning_arrives(gw->planning, index);
     return true;
 }
 
-static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_route *route,
-                            const rn_directives *directives)
+/* How many retries there may be and until when, once it is known whom the call is for. */
+static void exchange_begin(rn_exchange *x)
 {
-    rn_gateway *gw = x->gateway;
-    const rn_settings *settings = rn_config_settings(gw->config);
-    const ration_request request = {
+    const rn_destination *to = x->to;
+    const rn_provider *provider = to->costs->provider;
+    const int64_t wait_us = x->directives.wait_us;
+    const size_t endpoint = to->costs->any_retries ? rn_costs_endpoint(to->costs, x->route.path) : SIZE_MAX;
+
+    x->retries = rn_retries_allowed(provider, endpoint, to->account);
+    x->deadline = rn_time_add(rn_loop_now(x->gateway->loop),
+                              wait_us != RATION_UNSET ? wait_us : rn_config_settings(x->gateway->config)->wait_us);
+    rn_span_begin(x);
+}
+
+static ration_request exchange_request(rn_exchange *x)
+{
+    const rn_directives *directives = &x->directives;
+
+    return (ration_request){
         .account = ration_text_of(x->to->account->name),
-        .method = head->method,
-        .path = route->path,
+        .method = rn_inbound_head(x->in)->method,
+        .path = x->route.path,
         .tenant = directives->tenant,
         .class_name = directives->class_name,
         .priority = directives->priority,
-        .retry = directives->retry,
+        .retry = directives->retry || x->attempts > 0,
         .cost = x->cost,
-        .hold_us = exchange_hold(x, route, directives),
-        .wait_us = directives->wait_us != RATION_UNSET ? directives->wait_us : settings->wait_us,
+        .hold_us = exchange_hold(x),
+        .wait_us = rn_max(0, rn_sub(x->deadline.us, rn_loop_now(x->gateway->loop).us)),
         .ttl_us = RATION_UNSET,
         .user = x,
     };
-    ration_decision decision;
+}
 
-    span_begin(x, head, route, directives);
-    const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
-    rn_gateway_touch(gw);
-    if (err == RATION_ERR_INVALID) {
-        exchange_reject(x, head->target.size > LONG_TARGET_BYTES ? 414 : 400, "Request cannot be decided on",
+/* The decider could not be asked. */
+static void exchange_unasked(rn_exchange *x, int err)
+{
+    if (x->attempts > 0) {
+        rn_attempt_give(x, RN_RETRY_REFUSED);
+    } else if (err == RATION_ERR_INVALID) {
+        exchange_reject(x, rn_inbound_head(x->in)->target.size > LONG_TARGET_BYTES ? 414 : 400,
+                        "Request cannot be decided on",
                         "its path, its names or a number in its fields are beyond what limits can be kept by",
                         (ration_text){NULL, 0});
-        return;
-    }
-    if (err != RATION_OK) {
+    } else {
         exchange_error(x, err);
+    }
+}
+
+void rn_exchange_submit(rn_exchange *x)
+{
+    rn_gateway *gw = x->gateway;
+    ration_decision decision;
+
+    if (x->attempts == 0)
+        exchange_begin(x);
+    const ration_request request = exchange_request(x);
+    const int err = gw->decider->ops->submit(gw->decider, rn_loop_now(gw->loop), &request, &decision);
+    rn_gateway_touch(gw);
+    if (err != RATION_OK) {
+        exchange_unasked(x, err);
         return;
     }
     switch (decision.result) {
@@ -525,14 +535,22 @@ static void exchange_submit(rn_exchange *x, const rn_http_head *head, const rn_r
     case RATION_QUEUED:
     case RATION_PENDING:
         x->lease = decision.lease;
-        if (x->span != NULL)
-            copy(x->span->limit, sizeof x->span->limit, ration_text_of(decision.limit));
+        rn_span_waits(x, decision.limit);
         rn_exchange_enter(x, RN_EXCHANGE_WAITING);
         return;
     case RATION_REFUSED:
-        exchange_refuse(x, &decision, (ration_text){NULL, 0});
+        exchange_refused(x, &decision);
         return;
     }
+}
+
+/* The pause between two attempts is over. */
+static void on_rested(void *user, ration_time now)
+{
+    rn_exchange *x = user;
+
+    exchange_waited(x, rn_max(0, rn_sub(now.us, x->rests_at.us)));
+    rn_exchange_submit(x);
 }
 
 static void on_event(rn_party *party, const ration_event *event)
@@ -547,17 +565,19 @@ static void on_event(rn_party *party, const ration_event *event)
             return;
         }
         x->lease = event->lease;
+        x->granted_at = event->at;
+        exchange_waited(x, event->waited_us);
         rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
         return;
     case RATION_EVENT_REFUSED:
         x->lease = (ration_lease){0, 0};
-        x->waited_us = event->waited_us;
+        exchange_waited(x, event->waited_us);
         if (leaving) {
             rn_exchange_end(x, RATION_OUTCOME_CANCELLED);
             return;
         }
         rn_exchange_enter(x, RN_EXCHANGE_OPEN);
-        exchange_refuse(x, &event->decision, (ration_text){NULL, 0});
+        exchange_refused(x, &event->decision);
         return;
     case RATION_EVENT_LOST:
         x->lease = (ration_lease){0, 0};
@@ -575,23 +595,22 @@ static void on_event(rn_party *party, const ration_event *event)
 /* The number was found, or there is none: ask the decider. */
 static void exchange_estimated(rn_exchange *x, rn_estimate_source source)
 {
-    const rn_estimate *estimate = x->estimate;
-
     x->gateway->counts.estimates[source]++;
-    exchange_submit(x, rn_inbound_head(x->in), &estimate->route, &estimate->directives);
+    rn_estimate_free(x->estimate);
+    x->estimate = NULL;
+    rn_exchange_submit(x);
 }
 
 static void exchange_estimate_feed(rn_exchange *x, ration_text bytes)
 {
-    rn_gateway *gw = x->gateway;
-    rn_estimate *estimate = x->estimate;
+    const int err = rn_kept_add(x, bytes);
 
-    if (rn_estimate_feed(estimate, bytes) != RATION_OK) {
-        exchange_error(x, RATION_ERR_NOMEM);
+    if (err == RATION_ERR_NOMEM) {
+        exchange_error(x, err);
         return;
     }
-    gw->estimate_bytes += bytes.size;
-    if (estimate->body.size <= (uint64_t)x->cost_rule->estimate_body && gw->estimate_bytes <= RN_ESTIMATES_MAX_BYTES)
+    rn_estimate_feed(x->estimate, bytes);
+    if (err == RATION_OK && x->kept.bytes.size <= (uint64_t)x->cost_rule->estimate_body)
         return;
     rn_inbound_pause(x->in);
     exchange_estimated(x, RN_ESTIMATE_DEFAULT);
@@ -599,38 +618,35 @@ static void exchange_estimate_feed(rn_exchange *x, ration_text bytes)
 
 static void exchange_estimate_end(rn_exchange *x, rn_http_fields trailers)
 {
-    rn_estimate *estimate = x->estimate;
-
-    estimate->whole = true;
-    estimate->trailers = trailers;
-    exchange_estimated(x, rn_cost_in_body(estimate, &x->cost) ? RN_ESTIMATE_POINTER : RN_ESTIMATE_DEFAULT);
+    x->kept.whole = true;
+    x->kept.trailers = trailers;
+    exchange_estimated(x, rn_cost_in_body(x->estimate, &x->cost) ? RN_ESTIMATE_POINTER : RN_ESTIMATE_DEFAULT);
 }
 
 /* Whether there is a body to look for the number in, and room for it. */
 static bool exchange_may_read(const rn_exchange *x, const rn_http_head *head)
 {
     return x->cost_rule->estimate_pointer != NULL && head->body_bytes != 0 &&
-           head->body_bytes <= x->cost_rule->estimate_body && x->gateway->estimate_bytes < RN_ESTIMATES_MAX_BYTES;
+           head->body_bytes <= x->cost_rule->estimate_body && x->gateway->kept_bytes < RN_KEPT_MAX_BYTES;
 }
 
 /* The client's word, else what the config says where to look; a body is read first. */
-static void exchange_price(rn_exchange *x, const rn_http_head *head, const rn_route *route,
-                           const rn_directives *directives)
+static void exchange_price(rn_exchange *x, const rn_http_head *head)
 {
     rn_gateway *gw = x->gateway;
-    const rn_cost_rule *rule = x->to->costs->any ? rn_costs_find(x->to->costs, route->path).rule : NULL;
+    const rn_cost_rule *rule = x->to->costs->any ? rn_costs_find(x->to->costs, x->route.path).rule : NULL;
 
     x->cost_rule = rule;
-    x->cost = directives->cost;
+    x->cost = x->directives.cost;
     if (x->cost != RATION_UNSET || rule == NULL || !rn_cost_is_estimated(rule)) {
-        exchange_submit(x, head, route, directives);
+        rn_exchange_submit(x);
         return;
     }
     x->cost = rule->estimate_default;
     if (rn_cost_in_fields(rule, head->fields, &x->cost)) {
         gw->counts.estimates[RN_ESTIMATE_HEADER]++;
     } else if (exchange_may_read(x, head)) {
-        x->estimate = rn_estimate_new(rule, directives, route);
+        x->estimate = rn_estimate_new(rule);
         if (x->estimate == NULL) {
             exchange_error(x, RATION_ERR_NOMEM);
             return;
@@ -641,7 +657,7 @@ static void exchange_price(rn_exchange *x, const rn_http_head *head, const rn_ro
     } else {
         gw->counts.estimates[RN_ESTIMATE_DEFAULT]++;
     }
-    exchange_submit(x, head, route, directives);
+    rn_exchange_submit(x);
 }
 
 /* ---- what net says about the client */
@@ -650,8 +666,6 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
 {
     rn_gateway *gw = user;
     const char *token = rn_config_settings(gw->config)->token;
-    rn_route route;
-    rn_directives directives;
 
     gw->counts.requests++;
     rn_exchange *x = exchange_new(gw, in);
@@ -660,9 +674,9 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         rn_inbound_abort(in);
         return;
     }
-    if (!exchange_read(x, head, &route, &directives))
+    if (!exchange_read(x, head))
         return;
-    if (token != NULL && !rn_token_matches(directives.token, token)) {
+    if (token != NULL && !rn_token_matches(x->directives.token, token)) {
         exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "Ration-Token is missing or wrong");
         return;
     }
@@ -670,13 +684,13 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
         rn_exchange_drain(x);
         return;
     }
-    exchange_bind(x, rn_gateway_find(gw, route.account));
+    exchange_bind(x, rn_gateway_find(gw, x->route.account));
     if (x->to == NULL) {
         exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured");
         return;
     }
-    if (exchange_assign(x, &directives))
-        exchange_price(x, head, &route, &directives);
+    if (exchange_assign(x))
+        exchange_price(x, head);
 }
 
 static void on_body(void *user, rn_inbound *in, ration_text bytes)
@@ -718,7 +732,7 @@ static void on_gone(void *user, rn_inbound *in, rn_gone why)
     rn_gateway *gw = user;
 
     (void)why;
-    if (x->state == RN_EXCHANGE_WAITING || x->state == RN_EXCHANGE_ESTIMATING) {
+    if (x->state == RN_EXCHANGE_WAITING || x->state == RN_EXCHANGE_ESTIMATING || x->state == RN_EXCHANGE_RESTING) {
         gw->counts.gone_waiting++;
     } else {
         gw->counts.gone_running++;

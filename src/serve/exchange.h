@@ -9,19 +9,44 @@
 #include "serve/directives.h"
 #include "serve/planning.h"
 #include "serve/refusal.h"
+#include "serve/retry.h"
 #include "serve/route.h"
 
-/* One call's life. Private to gateway.c, destinations.c, exchange.c, upstream.c, check.c. */
+/* One call's life. Private to gateway.c, destinations.c, exchange.c, span.c, attempt.c, upstream.c, check.c. */
 
 /* What the event of a call tells beside what the exchange knows anyway. */
 typedef struct rn_span {
     ration_time began_at;
-    int64_t cost; /* as asked for, or as the config has it */
+    int64_t cost;           /* as asked for, or as the config has it */
+    int64_t spent;          /* of all attempts that are over: as settled, else that */
+    int64_t ran_us;         /* at the provider, in all */
+    bool held;              /* it had a lease */
+    ration_outcome outcome; /* of the last attempt that is over */
     char method[16];
     char tenant[64];
     char limit[64];       /* that made it wait; "": none did */
     char traceparent[64]; /* as the client sent it: it goes on to the provider */
 } rn_span;
+
+/* A request's body, from its beginning as far as it was read, while it may be needed. */
+typedef struct rn_kept {
+    rn_output bytes;
+    size_t relayed;          /* so much of that has gone on, in this attempt */
+    rn_http_fields trailers; /* the inbound's */
+    bool whole;              /* the body has ended */
+    bool again;              /* what has gone on stays, for a retry */
+} rn_kept;
+
+/* What an attempt came to that is followed by another one: the client's answer, if that one is not to be had. */
+typedef struct rn_fallen {
+    rn_arena arena;    /* of all texts */
+    const char *words; /* of a fault; NULL: it was an answer */
+    rn_upstream_fault fault;
+    rn_http_head head;
+    rn_http_fields trailers;
+    rn_output body;
+    size_t bytes; /* of the gateway's `kept_bytes` */
+} rn_fallen;
 
 typedef struct rn_exchange {
     rn_party party;
@@ -34,25 +59,33 @@ typedef struct rn_exchange {
     ration_lease lease;            /* generation 0: none */
     ration_time granted_at;        /* with a lease */
     rn_hold_learner *hold;         /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
-    const rn_http_head *answer;    /* LOOKING: the head that is kept back, borrowed from `up` */
-    rn_output seen;                /* LOOKING: the beginning of its body */
+    rn_directives directives;      /* texts are the inbound's */
+    rn_route route;                /* the same */
+    const rn_http_head *answer;    /* the response's, borrowed from `up` */
+    rn_output seen;                /* LOOKING: what has come of its body */
+    bool judged;                   /* what the response means is known, and the decider was told */
     const rn_cost_rule *cost_rule; /* NULL: the config says nothing of what calls cost */
     int64_t cost;                  /* as asked for; RATION_UNSET: as the config has it */
-    rn_estimate *estimate;         /* a body that was read before the call was granted; NULL: none, or it has gone on */
-    rn_usage *usage;               /* from the response's head on; NULL: none tells what it has cost */
-    bool ended;                    /* the response has come to its end */
-    uint64_t id;                   /* the second half of Ration-Request-Id */
-    int64_t waited_us;             /* RATION_UNSET: it never waited */
-    size_t job;                    /* whose request it is, counted as one; RN_NO_JOB: nobody's */
-    int status;                    /* of the provider; 0: none yet */
-    bool retry;
-    bool sent;      /* to the provider */
-    bool throttled; /* the provider said "too many" */
-    rn_span *span;  /* NULL: nobody listened when it was asked for */
+    rn_estimate *estimate;         /* ESTIMATING: looks for the number in the body; else NULL */
+    rn_kept kept;
+    rn_fallen *fallen;    /* while another attempt is under way that has not been granted; else NULL */
+    rn_timer timer;       /* RESTING: the next attempt */
+    ration_time rests_at; /* since when */
+    ration_time deadline; /* of all its waiting */
+    int64_t attempts;     /* granted so far */
+    int64_t retries;      /* that it may have */
+    rn_usage *usage;      /* from the response's head on; NULL: none tells what it has cost */
+    bool ended;           /* the response has come to its end */
+    uint64_t id;          /* the second half of Ration-Request-Id */
+    int64_t waited_us;    /* RATION_UNSET: it never waited */
+    size_t job;           /* whose request it is, counted as one; RN_NO_JOB: nobody's */
+    int status;           /* of the provider; 0: none yet */
+    bool throttled;       /* the provider said "too many" */
+    rn_span *span;        /* NULL: nobody listened when it was asked for */
 } rn_exchange;
 
 #define RN_NO_JOB SIZE_MAX
-#define RN_ESTIMATES_MAX_BYTES ((size_t)128 << 20) /* of all bodies that are kept; beyond it defaults hold */
+#define RN_KEPT_MAX_BYTES ((size_t)128 << 20) /* of all calls; beyond it defaults hold, and no retry follows */
 
 TAILQ_HEAD(rn_exchange_list, rn_exchange);
 
@@ -65,7 +98,7 @@ struct rn_gateway {
     const rn_log *log;
     rn_planning *planning;
     rn_server *server;
-    size_t estimate_bytes;         /* of bodies that are kept now */
+    size_t kept_bytes;             /* of bodies, and of answers kept back, now */
     rn_destinations *destinations; /* of the present config */
     struct rn_destinations_list all_destinations;
     struct rn_shared_pools pools;
@@ -93,6 +126,7 @@ struct rn_gateway {
     rn_log_gate limit_gate;
     rn_log_gate breaker_gate;
     rn_log_gate check_gate;
+    rn_log_gate retry_gate;
     struct rn_steps_told {
         uint64_t count;
         rn_log_gate gate;
@@ -121,7 +155,11 @@ extern const rn_server_handlers rn_exchange_handlers; /* `user` is the gateway *
  * Answer with a problem document, unless the response runs already: then break it, so that it does not look complete.
  */
 void rn_exchange_fail(rn_exchange *x, const rn_problem *problem);
-/* The same for what broke upstream; also counts, logs and ends the exchange. */
+/* Count and log what broke upstream. */
+void rn_exchange_note(rn_exchange *x, rn_upstream_fault fault, const char *words);
+/* Answer so, and end. */
+void rn_exchange_blame(rn_exchange *x, rn_upstream_fault fault, const char *words);
+/* Both. */
 void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *words);
 /* The call was granted and could not even be started: `err` is net's. Answers and ends. */
 void rn_exchange_unsent(rn_exchange *x, int err);
@@ -135,8 +173,42 @@ ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size);
 /* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
 size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size);
 
-/* The body of the request has gone on, or never will. */
-void rn_exchange_forget_body(rn_exchange *x);
+/* Ask the decider for a lease: for the first attempt, or for the next. */
+void rn_exchange_submit(rn_exchange *x);
+/* The attempt is over: its lease goes back, with what it has cost. */
+void rn_exchange_release(rn_exchange *x, ration_outcome outcome);
+
+/* ---- span.c: what the event of a call tells */
+
+/* If somebody is there to hear it. A call without a span has no event. */
+void rn_span_begin(rn_exchange *x);
+/* It waits for that limit; the first one is told. */
+void rn_span_waits(rn_exchange *x, const char *limit);
+/* An attempt is over. */
+void rn_span_add(rn_exchange *x, const ration_completion *how);
+/* The call is. */
+void rn_span_tell(const rn_exchange *x);
+
+/* ---- attempt.c */
+
+/* Keep a part of the request's body. RATION_ERR_FULL: it is kept, and all calls together keep more than they may.
+ * RATION_ERR_NOMEM. */
+int rn_kept_add(rn_exchange *x, ration_text bytes);
+/* Nothing of the body will be needed any more. */
+void rn_kept_forget(rn_exchange *x);
+/* The answer of the last attempt will not be needed any more. */
+void rn_fallen_forget(rn_exchange *x);
+
+/* The answer's head is there and judged: whether it says that the attempt has failed, and another may follow. */
+bool rn_attempt_may_follow(rn_exchange *x);
+/* This one has ended with the answer that was kept back. False: pass it on, no other follows. */
+bool rn_attempt_answered(rn_exchange *x, rn_http_fields trailers);
+/* This one has broken before anything was passed on. False: no other follows. */
+bool rn_attempt_broke(rn_exchange *x, rn_upstream_fault fault, const char *words);
+/* No other attempt after all: the client gets what the last one came to. Ends the exchange. */
+void rn_attempt_give(rn_exchange *x, rn_retry_verdict why);
+/* The gateway drains: no attempt that has not asked for its lease yet is made. */
+void rn_attempts_stop(rn_gateway *gw);
 
 /* ---- check.c */
 
@@ -150,6 +222,10 @@ void rn_check_stop(rn_check *check);
 
 /* Send the call that was granted. */
 void rn_exchange_send(rn_exchange *x);
+/* The head of a response goes to the client. False: the exchange is over. */
+bool rn_exchange_start(rn_exchange *x, const rn_http_head *head);
+/* All of it has: the last part. Finishes the inbound. */
+void rn_exchange_finish(rn_exchange *x, rn_http_fields trailers);
 /* The client's body goes on. */
 void rn_exchange_relay(rn_exchange *x, ration_text bytes);
 void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers);

@@ -398,6 +398,7 @@ void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user)
     gw->closed_user = user;
     checks_stop(gw);
     undecided_refuse(gw);
+    rn_attempts_stop(gw);
     rn_server_close(gw->server, on_server_closed);
 }
 
@@ -406,6 +407,7 @@ void rn_gateway_quiesce(rn_gateway *gw)
     gw->quiet = true;
     checks_stop(gw);
     undecided_refuse(gw);
+    rn_attempts_stop(gw);
 }
 
 bool rn_gateway_draining(const rn_gateway *gw)

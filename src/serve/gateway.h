@@ -12,6 +12,7 @@
 #include "serve/holds.h"
 #include "serve/log.h"
 #include "serve/refused.h"
+#include "serve/retry.h"
 
 /*
  * The gateway: a listener, and the calls that go through it. Chapter 7.
@@ -32,8 +33,10 @@ typedef enum rn_exchange_state {
     RN_EXCHANGE_ESTIMATING, /* its body is read for what it will cost; it holds nothing but that */
     RN_EXCHANGE_WAITING,    /* a waiter of the decider */
     RN_EXCHANGE_SENDING,    /* it holds a lease; nothing has come back yet */
-    RN_EXCHANGE_LOOKING,    /* the response's head is kept back until the beginning of the body was seen */
+    RN_EXCHANGE_LOOKING,    /* the response is kept back: until the beginning of its body was seen or, where the call
+                               may be made again, until its end */
     RN_EXCHANGE_RESPONDING, /* the response runs */
+    RN_EXCHANGE_RESTING,    /* between two attempts; it holds nothing but what the last one came to, and its body */
     RN_EXCHANGE_LEAVING,    /* its client went while its grant was on the way; holds nothing but its memory */
     RN_EXCHANGE_STATES,
 } rn_exchange_state;
@@ -60,7 +63,10 @@ typedef struct rn_gateway_counters {
     uint64_t estimates[RN_ESTIMATE_SOURCES]; /* of requests for which the config has an estimate, by where it was */
     uint64_t settled[RN_COST_SOURCES];       /* calls for which it has an actual cost, by where that was */
     uint64_t usage_faults[RN_USAGE_FAULTS];  /* and those whose response had none to settle with */
-    rn_histogram wait;                       /* of the calls granted */
+    uint64_t sent_again;                     /* attempts behind the first one of a call */
+    uint64_t retries[RATION_OUTCOME_CANCELLED + 1]; /* those that are over, by what they came to */
+    uint64_t withheld[RN_RETRY_VERDICTS];           /* attempts that failed and had none behind them, by why not */
+    rn_histogram wait;                              /* of the calls granted */
 } rn_gateway_counters;
 
 /* Everything is borrowed for the gateway's life. */

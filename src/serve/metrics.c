@@ -81,6 +81,18 @@ static void checks_series(rn_output *out, const char *name, const rn_snapshot *s
         sample(out, name, "result", rn_check_result_name((rn_check_result)i), s->gateway.checks[i]);
 }
 
+static void retries_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = 0; i <= RATION_OUTCOME_CANCELLED; i++)
+        sample(out, name, "outcome", ration_outcome_name((ration_outcome)i), s->gateway.retries[i]);
+}
+
+static void withheld_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (int i = RN_RETRY_OFF + 1; i < RN_RETRY_VERDICTS; i++)
+        sample(out, name, "reason", rn_retry_verdict_name((rn_retry_verdict)i), s->gateway.withheld[i]);
+}
+
 static void clock_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, "direction", "forward", s->clock_forward);
@@ -124,7 +136,7 @@ static void usage_faults_series(rn_output *out, const char *name, const rn_snaps
         sample(out, name, "why", rn_usage_fault_name((rn_usage_fault)i), s->gateway.usage_faults[i]);
 }
 
-static void retries_series(rn_output *out, const char *name, const rn_snapshot *s)
+static void stale_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, NULL, NULL, s->upstream.retries);
 }
@@ -269,12 +281,16 @@ static const struct metric {
     {"ration_clients_gone_total", "counter", "Clients that left before their response had ended.", gone_series, 0},
     {"ration_upstream_errors_total", "counter", "Calls that broke on the way to a provider, by kind.", faults_series,
      0},
+    {"ration_retries_total", "counter", "Calls sent again by the gateway, each time, by what that came to.",
+     retries_series, 0},
+    {"ration_retries_withheld_total", "counter",
+     "Attempts that failed and had none behind them although the config has retries, by why not.", withheld_series, 0},
     {"ration_health_checks_total", "counter", "Health checks of breakers, by what they came to.", checks_series, 0},
     {"ration_upstream_connections", "gauge", "Connections to providers now.", upstream_series, 0},
     {"ration_upstream_requests_total", "counter", "Connections made and connections used again.",
      upstream_requests_series, 0},
-    {"ration_upstream_stale_total", "counter", "Requests sent again because a kept connection had died.",
-     retries_series, 0},
+    {"ration_upstream_stale_total", "counter", "Requests sent again because a kept connection had died.", stale_series,
+     0},
     {"ration_estimates_total", "counter", "Requests whose cost the config estimates, by where the number was found.",
      estimates_series, 0},
     {"ration_costs_settled_total", "counter",

@@ -17,7 +17,7 @@ bool rn_status_says_wait(const ration_error_rule *errors, int status)
                                            : rn_status_among(status, errors->rate_limited, errors->rate_limited_count);
 }
 
-static bool status_is_transient(const ration_error_rule *errors, int status)
+bool rn_status_is_transient(const ration_error_rule *errors, int status)
 {
     static const int usual[] = {500, 502, 503, 504};
 
@@ -33,7 +33,7 @@ ration_outcome rn_outcome_of(const ration_error_rule *errors, int status, bool r
 
     if (throttled)
         return RATION_OUTCOME_THROTTLED;
-    const bool failed = errors->failure_count == 0 ? status_is_transient(errors, status)
+    const bool failed = errors->failure_count == 0 ? rn_status_is_transient(errors, status)
                                                    : rn_status_among(status, errors->failure, errors->failure_count);
     return failed ? RATION_OUTCOME_FAILURE : RATION_OUTCOME_SUCCESS;
 }

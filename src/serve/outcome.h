@@ -12,6 +12,9 @@ bool rn_status_among(int status, const int *statuses, size_t count);
 /* It says "too many", as far as the status alone tells. */
 bool rn_status_says_wait(const ration_error_rule *errors, int status);
 
+/* It is one of `errors.transient`: "try again". */
+bool rn_status_is_transient(const ration_error_rule *errors, int status);
+
 /*
  * How a call ended whose response came to its end. `rate_limited`: the provider said "too many". The provider's
  * `outcome` lists, where there are any, come in the place of that and of `errors.transient`.

@@ -284,6 +284,7 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
         {"malformed", s->gateway.malformed},
         {"clientsGoneWaiting", s->gateway.gone_waiting},
         {"clientsGoneRunning", s->gateway.gone_running},
+        {"retries", s->gateway.sent_again},
         {"errors", s->gateway.errors},
     };
 

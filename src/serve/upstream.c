@@ -7,15 +7,18 @@
  *
  * The decider hears of the response when its head is there, so that a 429 or a quota header counts before the next call
  * is decided. Where a body has to be looked into (`bodyContains`), the head is kept back until LOOK_BYTES of it have
- * come or it has ended.
+ * come or it has ended. A response by which the call may be made again is kept back whole, up to HELD_BYTES of its
+ * body.
  */
 #include "serve/exchange.h"
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "serve/outcome.h"
 
 #define LOOK_BYTES 16384
+#define HELD_BYTES 65536
 #define STAMP_BYTES 96
 #define STAMP_FIELDS 2
 #define OWN_FIELDS 2 /* a request gets: a credential, an encoding */
@@ -76,18 +79,6 @@ static ration_text request_target(rn_exchange *x, ration_text target)
     return (ration_text){out->data, out->size};
 }
 
-/* Whether doing it twice does no more than doing it once, by RFC 9110, 9.2.2, or by the client's word. */
-static bool is_idempotent(const rn_http_head *head)
-{
-    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
-
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (rn_text_is(head->method, methods[i]))
-            return true;
-    }
-    return rn_http_count(head->fields, "Idempotency-Key") > 0;
-}
-
 /* The beginning of the body, cut at the same byte however it came. */
 static ration_text looked_at(const rn_exchange *x)
 {
@@ -122,38 +113,74 @@ static bool pass_on(rn_exchange *x, ration_text bytes)
     return true;
 }
 
-/* Tell the decider, then the client. False: the exchange is over. */
-static bool respond(rn_exchange *x, const rn_http_head *head)
+bool rn_exchange_start(rn_exchange *x, const rn_http_head *head)
 {
     rn_gateway *gw = x->gateway;
-    const ration_error_rule *errors = x->to->errors;
     const bool bodiless = rn_text_is(rn_inbound_head(x->in)->method, "HEAD") || head->status == 304;
-    const ration_text seen = {x->seen.data, x->seen.size};
     char stamp[STAMP_BYTES];
-    size_t count = 0, at;
+    size_t count = 0;
 
-    x->throttled =
-        rn_status_says_wait(errors, x->status) &&
-        (errors->body_contains == NULL || rn_text_find(looked_at(x), ration_text_of(errors->body_contains), &at));
-    observe(x, head);
-    for (size_t i = 0; i < head->fields.count; i++) {
+    int err = rn_gateway_reserve(gw, head->fields.count + STAMP_FIELDS);
+    for (size_t i = 0; err == RATION_OK && i < head->fields.count; i++) {
         if (response_field_goes(head->fields, head->fields.items[i].name))
             gw->fields[count++] = head->fields.items[i];
     }
-    count += rn_exchange_stamp(x, gw->fields + count, stamp, sizeof stamp);
-
-    const rn_response response = {.status = head->status,
-                                  .reason = head->reason,
-                                  .fields = {gw->fields, count},
-                                  .body_bytes = bodiless ? head->told_bytes : head->body_bytes};
-    const int err = rn_inbound_start(x->in, &response);
+    if (err == RATION_OK) {
+        count += rn_exchange_stamp(x, gw->fields + count, stamp, sizeof stamp);
+        const rn_response response = {.status = head->status,
+                                      .reason = head->reason,
+                                      .fields = {gw->fields, count},
+                                      .body_bytes = bodiless ? head->told_bytes : head->body_bytes};
+        err = rn_inbound_start(x->in, &response);
+    }
     if (err != RATION_OK) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, "the provider's response cannot be passed on");
         return false;
     }
     gw->counts.responses[head->status / 100]++;
     rn_exchange_enter(x, RN_EXCHANGE_RESPONDING);
-    return seen.size == 0 || pass_on(x, seen);
+    return true;
+}
+
+void rn_exchange_finish(rn_exchange *x, rn_http_fields trailers)
+{
+    size_t count = 0;
+
+    if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK) {
+        for (size_t i = 0; i < trailers.count; i++) {
+            if (response_field_goes(trailers, trailers.items[i].name))
+                x->gateway->fields[count++] = trailers.items[i];
+        }
+    }
+    rn_inbound_finish(x->in, (rn_http_fields){x->gateway->fields, count});
+    x->in = NULL;
+}
+
+/* What has come of the response goes to the client, and what comes will. False: the exchange is over. */
+static bool respond(rn_exchange *x)
+{
+    const ration_text seen = {x->seen.data, x->seen.size};
+
+    return rn_exchange_start(x, x->answer) && (seen.size == 0 || pass_on(x, seen));
+}
+
+/* What the response means is known: tell the decider, then the client, unless the call may be made again. False: the
+ * exchange is over. */
+static bool judge(rn_exchange *x)
+{
+    const ration_error_rule *errors = x->to->errors;
+    size_t at;
+
+    x->throttled =
+        rn_status_says_wait(errors, x->status) &&
+        (errors->body_contains == NULL || rn_text_find(looked_at(x), ration_text_of(errors->body_contains), &at));
+    x->judged = true;
+    observe(x, x->answer);
+    if (!rn_attempt_may_follow(x))
+        return respond(x);
+    if (x->state != RN_EXCHANGE_LOOKING)
+        rn_exchange_enter(x, RN_EXCHANGE_LOOKING);
+    return true;
 }
 
 /* Watch for what the call has cost. False: no memory. */
@@ -175,16 +202,16 @@ static void on_head(void *user, rn_upstream *up, const rn_http_head *head)
 
     (void)up;
     x->status = head->status;
+    x->answer = head;
     if (!usage_begin(x, head) || rn_gateway_reserve(x->gateway, head->fields.count + STAMP_FIELDS) != RATION_OK) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
         return;
     }
     if (errors->body_contains != NULL && rn_status_says_wait(errors, head->status)) {
-        x->answer = head;
         rn_exchange_enter(x, RN_EXCHANGE_LOOKING);
         return;
     }
-    (void)respond(x, head);
+    (void)judge(x);
 }
 
 static void on_body(void *user, rn_upstream *up, ration_text bytes)
@@ -201,29 +228,26 @@ static void on_body(void *user, rn_upstream *up, ration_text bytes)
     rn_output_raw(&x->seen, bytes);
     if (x->seen.err != RATION_OK) {
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(RATION_ERR_NOMEM));
-    } else if (x->seen.size >= LOOK_BYTES) {
-        (void)respond(x, x->answer);
+    } else if (!x->judged && x->seen.size >= LOOK_BYTES) {
+        (void)judge(x);
+    } else if (x->judged && x->seen.size > HELD_BYTES) {
+        x->gateway->counts.withheld[RN_RETRY_ANSWER]++;
+        (void)respond(x);
     }
 }
 
 static void on_end(void *user, rn_upstream *up, rn_http_fields trailers)
 {
     rn_exchange *x = user;
-    size_t count = 0;
 
     (void)up;
     x->up = NULL;
     x->ended = true;
-    if (x->state == RN_EXCHANGE_LOOKING && !respond(x, x->answer))
+    if (x->state == RN_EXCHANGE_LOOKING && !x->judged && !judge(x))
         return;
-    if (rn_gateway_reserve(x->gateway, trailers.count) == RATION_OK) {
-        for (size_t i = 0; i < trailers.count; i++) {
-            if (response_field_goes(trailers, trailers.items[i].name))
-                x->gateway->fields[count++] = trailers.items[i];
-        }
-    }
-    rn_inbound_finish(x->in, (rn_http_fields){x->gateway->fields, count});
-    x->in = NULL;
+    if (x->state == RN_EXCHANGE_LOOKING && (rn_attempt_answered(x, trailers) || !respond(x)))
+        return;
+    rn_exchange_finish(x, trailers);
     rn_exchange_end(x, rn_outcome_of(x->to->errors, x->status, x->throttled));
 }
 
@@ -233,9 +257,10 @@ static void on_error(void *user, rn_upstream *up, rn_upstream_fault fault, const
 
     (void)up;
     x->up = NULL;
-    if (x->state == RN_EXCHANGE_LOOKING)
+    if (x->state == RN_EXCHANGE_LOOKING && !x->judged)
         observe(x, x->answer);
-    rn_exchange_broken(x, fault, text);
+    if (x->state == RN_EXCHANGE_RESPONDING || !rn_attempt_broke(x, fault, text))
+        rn_exchange_broken(x, fault, text);
 }
 
 static void body_finish(rn_exchange *x, rn_http_fields trailers)
@@ -254,32 +279,55 @@ static void body_finish(rn_exchange *x, rn_http_fields trailers)
         rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(err));
 }
 
-/* What was read of the body before the grant, as far as the provider takes it; then the rest of it. */
+/* What is kept of the body, as far as the provider takes it; then the rest of it. */
 static void body_pump(rn_exchange *x)
 {
-    rn_estimate *estimate = x->estimate;
+    rn_kept *kept = &x->kept;
 
-    while (estimate != NULL && estimate->relayed < estimate->body.size) {
-        const ration_text kept = {estimate->body.data, estimate->body.size};
-        const ration_text piece = rn_text_slice(kept, estimate->relayed, estimate->relayed + PUMP_BYTES);
+    while (kept->relayed < kept->bytes.size) {
+        const ration_text all = {kept->bytes.data, kept->bytes.size};
+        const ration_text piece = rn_text_slice(all, kept->relayed, kept->relayed + PUMP_BYTES);
         const int flow = rn_upstream_write(x->up, piece);
 
         if (flow < 0) {
             rn_exchange_broken(x, RN_UPSTREAM_BROKEN, ration_err_text(flow));
             return;
         }
-        estimate->relayed += piece.size;
+        kept->relayed += piece.size;
         if (flow == RN_FLOW_FULL)
             return;
     }
-    const bool whole = estimate != NULL && estimate->whole;
-    const rn_http_fields trailers = whole ? estimate->trailers : (rn_http_fields){.items = NULL, .count = 0};
-    rn_exchange_forget_body(x);
-    if (whole) {
-        body_finish(x, trailers);
+    if (!kept->again)
+        rn_kept_forget(x);
+    if (kept->whole && rn_inbound_head(x->in)->body_bytes != 0) {
+        body_finish(x, kept->trailers);
     } else {
         rn_inbound_resume(x->in);
     }
+}
+
+/* A part that goes on stays too, if it may be needed again. */
+static void body_keep(rn_exchange *x, ration_text bytes)
+{
+    rn_kept *kept = &x->kept;
+    const uint64_t most = (uint64_t)x->to->costs->provider->replay_body;
+
+    if (!kept->again)
+        return;
+    if (kept->bytes.size + bytes.size <= most && rn_kept_add(x, bytes) == RATION_OK) {
+        kept->relayed = kept->bytes.size;
+    } else {
+        rn_kept_forget(x);
+    }
+}
+
+/* Whether there could be another attempt behind this one, by what is known before it. */
+static bool may_need_body(const rn_exchange *x)
+{
+    const int64_t most = x->to->costs->provider->replay_body;
+
+    return x->attempts <= x->retries && rn_time_before(rn_loop_now(x->gateway->loop), x->deadline) &&
+           rn_inbound_head(x->in)->body_bytes <= most && x->kept.bytes.size <= (uint64_t)most;
 }
 
 static void on_drain(void *user, rn_upstream *up)
@@ -305,6 +353,7 @@ void rn_exchange_send(rn_exchange *x)
     int err = rn_gateway_reserve(gw, head->fields.count + OWN_FIELDS);
 
     rn_exchange_enter(x, RN_EXCHANGE_SENDING);
+    x->kept.again = may_need_body(x);
     if (err == RATION_OK) {
         const rn_upstream_request request = {
             .origin = x->to->origin,
@@ -313,7 +362,7 @@ void rn_exchange_send(rn_exchange *x)
             .fields = request_fields(x, head->fields),
             .stream = head->body_bytes != 0,
             .body_bytes = head->body_bytes,
-            .repeatable = head->body_bytes == 0 && is_idempotent(head),
+            .repeatable = head->body_bytes == 0 && rn_request_is_idempotent(head),
         };
         err = gw->target.err != RATION_OK ? RATION_ERR_NOMEM
                                           : rn_upstream_start(x->to->pool, &request, &handlers, x, &x->up);
@@ -327,6 +376,7 @@ void rn_exchange_send(rn_exchange *x)
 
 void rn_exchange_relay(rn_exchange *x, ration_text bytes)
 {
+    body_keep(x, bytes);
     const int flow = rn_upstream_write(x->up, bytes);
 
     if (flow < 0) {
@@ -338,6 +388,8 @@ void rn_exchange_relay(rn_exchange *x, ration_text bytes)
 
 void rn_exchange_relay_end(rn_exchange *x, rn_http_fields trailers)
 {
+    x->kept.whole = true;
+    x->kept.trailers = trailers;
     if (rn_inbound_head(x->in)->body_bytes != 0)
         body_finish(x, trailers);
 }

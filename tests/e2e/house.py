@@ -277,10 +277,10 @@ class Gateway(Process):
 
 
 def one_provider(url, limits=(), account=None, settings=None, **provider):
-    """A config with one provider `p` behind one account `a`."""
+    """A config with one provider `p` behind one account `a`, without retries unless they are given."""
     return {
         "settings": {"ledger": {"path": "none"}, **(settings or {})},
-        "providers": [{"name": "p", "baseUrl": url, "limits": list(limits), **provider}],
+        "providers": [{"name": "p", "baseUrl": url, "limits": list(limits), "retries": 0, **provider}],
         "accounts": [{"name": "a", "provider": "p", **(account or {})}],
     }
 

@@ -52,7 +52,7 @@ PROMISES = {
         "/v1/status": "'feasible': True",
     },
     "adaptive": {
-        "xargs": r"1\d\d 200\n +\d+ 429\n",
+        "xargs": r"(1\d\d|200) 200\n",
         "ration_adaptive_limit": r'limit="at-once",key="my-shop"} \d+',
         "usedCallMs": '"usedCallMs": [1-9]',
     },

@@ -158,7 +158,7 @@ typedef struct stage {
     wire provider;
 } stage;
 
-/* `more`: further keys of the provider. */
+/* `more`: further keys of the provider. Nothing is tried again unless they have `retries`. */
 static inline void stage_open(stage *s, const char *more)
 {
     ration_config_faults faults = {NULL, 0, NULL};
@@ -172,9 +172,9 @@ static inline void stage_open(stage *s, const char *more)
     s->listener = wire_listener(&port);
     (void)snprintf(config, sizeof config,
                    "{settings: {listen: {gateway: \"127.0.0.1:0\", control: \"127.0.0.1:0\"}}, "
-                   "providers: [{name: p, baseUrl: \"http://127.0.0.1:%u\"%s}], "
+                   "providers: [{name: p, baseUrl: \"http://127.0.0.1:%u\"%s%s}], "
                    "accounts: [{name: a, provider: p}]}",
-                   (unsigned)port, more);
+                   (unsigned)port, strstr(more, "retries") == NULL ? ", retries: 0" : "", more);
     CHECK_EQ(ration_config_parse(ration_text_of(config), "test", NULL, &s->config, &faults), RATION_OK);
     ration_config_faults_fini(&faults);
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);

@@ -174,24 +174,20 @@ static void test_bodies(void **state)
 {
     static const struct {
         const char *why, *body;
-        bool cut; /* it goes on behind what was read */
         bool found;
         int64_t micro;
     } rows[] = {
-        {"a number", "{\"model\":\"m\",\"max\":40}", false, true, 40 * UNIT},
-        {"the last of two", "{\"max\":40,\"max\":50}", false, true, 50 * UNIT},
-        {"too large to be counted is the largest", "{\"max\":1e30}", false, true, RATION_UNITS_MAX},
-        {"not whole", "{\"max\":40}", true, false, 5},
-        {"broken", "{\"max\":40", false, false, 5},
-        {"null", "{\"max\":null}", false, false, 5},
-        {"a text", "{\"max\":\"40\"}", false, false, 5},
-        {"below zero", "{\"max\":-40}", false, false, 5},
-        {"no JSON", "max=40", false, false, 5},
-        {"empty", "", false, false, 5},
+        {"a number", "{\"model\":\"m\",\"max\":40}", true, 40 * UNIT},
+        {"the last of two", "{\"max\":40,\"max\":50}", true, 50 * UNIT},
+        {"too large to be counted is the largest", "{\"max\":1e30}", true, RATION_UNITS_MAX},
+        {"broken", "{\"max\":40", false, 5},
+        {"null", "{\"max\":null}", false, 5},
+        {"a text", "{\"max\":\"40\"}", false, 5},
+        {"below zero", "{\"max\":-40}", false, 5},
+        {"no JSON", "max=40", false, 5},
+        {"empty", "", false, 5},
     };
     const rn_cost_rule rule = {.estimate_pointer = &max_pointer, .estimate_default = RATION_UNSET};
-    const rn_directives directives = {.cost = RATION_UNSET};
-    const rn_route route = {.path = {"/x", 2}};
     (void)state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -199,15 +195,13 @@ static void test_bodies(void **state)
 
         CHECK_ROW(rows[i].why);
         for (size_t cut = 0; cut <= body.size; cut++) {
-            rn_estimate *estimate = rn_estimate_new(&rule, &directives, &route);
+            rn_estimate *estimate = rn_estimate_new(&rule);
             int64_t micro = 5;
 
-            CHECK_EQ(rn_estimate_feed(estimate, rn_text_slice(body, 0, cut)), RATION_OK);
-            CHECK_EQ(rn_estimate_feed(estimate, rn_text_slice(body, cut, body.size)), RATION_OK);
-            estimate->whole = !rows[i].cut;
+            rn_estimate_feed(estimate, rn_text_slice(body, 0, cut));
+            rn_estimate_feed(estimate, rn_text_slice(body, cut, body.size));
             CHECK_EQ(rn_cost_in_body(estimate, &micro), rows[i].found);
             CHECK_EQ(micro, rows[i].micro);
-            CHECK(rn_text_eq((ration_text){estimate->body.data, estimate->body.size}, body));
             rn_estimate_free(estimate);
         }
     }

@@ -181,9 +181,9 @@ static void test_bodies_are_bounded_together(void **state)
         size_t others; /* bytes of other calls */
         int64_t cost;
     } rows[] = {
-        {"just room enough", RN_ESTIMATES_MAX_BYTES - 7, 4 * RATION_UNIT},
-        {"a byte too few", RN_ESTIMATES_MAX_BYTES - 6, 9 * RATION_UNIT},
-        {"no room", RN_ESTIMATES_MAX_BYTES, 9 * RATION_UNIT},
+        {"just room enough", RN_KEPT_MAX_BYTES - 7, 4 * RATION_UNIT},
+        {"a byte too few", RN_KEPT_MAX_BYTES - 6, 9 * RATION_UNIT},
+        {"no room", RN_KEPT_MAX_BYTES, 9 * RATION_UNIT},
     };
     (void)state;
 
@@ -192,13 +192,13 @@ static void test_bodies_are_bounded_together(void **state)
 
         CHECK_ROW(rows[i].why);
         stage_open(&s, PRICED);
-        s.gateway->estimate_bytes = rows[i].others;
+        s.gateway->kept_bytes = rows[i].others;
         s.decider.result = RATION_GRANTED;
         stage_post(&s, "{\"n\":4}", "");
         RUN_UNTIL(s.loop, wire_accept(&s.provider, s.loop, s.listener));
         RUN_UNTIL(s.loop, wire_has(&s.provider, "{\"n\":4}"));
         CHECK_EQ(s.decider.request.cost, rows[i].cost);
-        CHECK_EQ(s.gateway->estimate_bytes, rows[i].others);
+        CHECK_EQ(s.gateway->kept_bytes, rows[i].others);
         wire_close(&s.client);
         RUN_UNTIL(s.loop, calls(&s) == 0);
         stage_close(&s);
