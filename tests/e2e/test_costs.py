@@ -421,6 +421,7 @@ def test_what_was_underestimated_is_made_up(provider, gateway):
         request.body()
         with lock:
             spent.append(90)
+        until(lambda: len(spent) >= 12, "so many are under way at once that they pass the cap")
         connection.reply(200, body=b'{"usage":{"total_tokens":90}}')
 
     cap = {**TOKENS, "max": 1000}
