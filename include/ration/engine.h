@@ -105,14 +105,15 @@ typedef struct ration_facts {
 /** The answer to a request. Texts and leases are borrowed until the next call that changes the engine. */
 typedef struct ration_decision {
     ration_result result;
-    ration_lease lease;   /* unless refused */
-    uint64_t serial;      /* counts the requests of this engine from 1 */
-    ration_time at;       /* the instant of the decision */
-    ration_reason reason; /* why refused; RATION_REASON_NONE otherwise */
-    ration_time retry_at; /* RATION_NEVER_US: unknown, or waiting does not help */
-    bool estimate;        /* `retry_at` rests on what others declared */
-    const char *limit;    /* the limit that bound, of a queued request too; NULL: none or an account's penalty */
-    ration_text key;      /* its scope key */
+    ration_lease lease;       /* unless refused */
+    uint64_t serial;          /* counts the requests of this engine from 1 */
+    ration_time at;           /* the instant of the decision */
+    ration_priority priority; /* it was asked with, defaults filled in; UNSET: refused */
+    ration_reason reason;     /* why refused; RATION_REASON_NONE otherwise */
+    ration_time retry_at;     /* RATION_NEVER_US: unknown, or waiting does not help */
+    bool estimate;            /* `retry_at` rests on what others declared */
+    const char *limit;        /* the limit that bound, of a queued request too; NULL: none or an account's penalty */
+    ration_text key;          /* its scope key */
     const ration_lease *blocking;
     size_t blocking_count;
     ration_facts facts;
@@ -369,7 +370,8 @@ typedef struct ration_counter_report {
     uint64_t waiting;  /* that have a place here */
     uint64_t shadowed; /* requests that it would have refused or delayed, were it not a shadow limit */
     int64_t available; /* rate: rounded down, negative in debt */
-    int64_t max;       /* concurrency, quota, share: the ceiling */
+    int64_t unit_us;   /* rate: in so long one unit comes back, rounded up */
+    int64_t max;       /* concurrency, quota, share: the ceiling; rate: the burst */
     int64_t held;      /* concurrency, share, adaptive */
     int64_t current;   /* adaptive: what the limit stands at, in whole units times 1 000 000 */
     int64_t draining;  /* share: held above guarantees that have shrunk */
@@ -379,8 +381,10 @@ typedef struct ration_counter_report {
     size_t tenant_count;
     const uint64_t *overrun; /* share: serials of leases past their declared end, in order of their ends */
     size_t overrun_count;
-    int64_t usable, reserve, used, external, remaining; /* quota */
-    int64_t extra; /* quota: of what is usable, what an operator granted for this window */
+    int64_t usable, used, external, remaining; /* quota */
+    int64_t reserve;                           /* quota; rate: what a grant must leave, its margin */
+    const char *zone;                          /* quota: the time zone of its calendar window; NULL: UTC, or it rolls */
+    int64_t extra;                             /* quota: of what is usable, what an operator granted for this window */
     bool has_window;
     ration_time window_start, window_end;
     int64_t rolling_us; /* quota: the length of a rolling window; 0: a calendar window */
@@ -478,7 +482,7 @@ typedef struct ration_totals {
 typedef struct ration_reporter {
     void *ctx;
     uint32_t kinds;         /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
-    ration_text limit, key; /* only the counters of limits of this name, at this key; absent: all */
+    ration_text limit, key; /* only the counters of limits of this name, at this key, and their leases; absent: all */
     bool timelines;         /* of quotas; each costs its length */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);

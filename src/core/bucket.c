@@ -188,6 +188,10 @@ static void bucket_describe(rn_counter *counter, ration_time now, ration_counter
 {
     bucket_refill(&counter->u.bucket, &counter->limit->spec.bucket, now);
     out->available = rn_div_floor(counter->u.bucket.credit, counter->limit->spec.bucket.price);
+    out->max = counter->limit->spec.bucket.burst;
+    out->reserve = counter->limit->spec.bucket.margin;
+    out->unit_us =
+        rn_div_ceil(rn_mul(counter->limit->spec.bucket.price, RATION_UNIT), counter->limit->spec.bucket.earn);
 }
 
 static bool bucket_is_fresh(rn_counter *counter, ration_time now)

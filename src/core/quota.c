@@ -413,6 +413,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     out->strict = rn_limit_is_strict(counter->limit);
     out->mark = out->strict ? rn_add(out->used, quota->mark.left) : 0;
     if (out->has_window) {
+        out->zone = counter->limit->rule->window.zone;
         out->window_start = quota->window.start;
         out->window_end = quota->window.end;
     }

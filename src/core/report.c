@@ -317,6 +317,16 @@ out:
     return err;
 }
 
+/* A lease holds, or a waiter wants, something of the counters that are asked for. */
+static bool is_lease_asked_for(const ration_reporter *reporter, const rn_lease *lease)
+{
+    bool found = reporter->limit.data == NULL && reporter->key.data == NULL;
+
+    for (size_t i = 0; i < lease->place_count && !found; i++)
+        found = is_asked_for(reporter, lease->places[i].counter);
+    return found;
+}
+
 static bool lease_less(const void *a, const void *b)
 {
     return ((const rn_lease *)a)->serial < ((const rn_lease *)b)->serial;
@@ -355,7 +365,7 @@ static int report_leases(const ration_engine *engine, const ration_reporter *rep
     for (uint32_t i = 0; i < leases->size; i++) {
         const rn_lease *lease = rn_leases_at(leases, i);
 
-        if (lease->state != RN_LEASE_FREE)
+        if (lease->state != RN_LEASE_FREE && is_lease_asked_for(reporter, lease))
             sorted[n++] = lease;
     }
     sort(sorted, n, lease_less);

@@ -196,6 +196,7 @@ static void answer(ration_engine *engine, const rn_lease *lease, rn_finding *fin
         .result = finding->bound ? RATION_QUEUED : RATION_GRANTED,
         .serial = engine->serial,
         .at = engine->now,
+        .priority = lease->rank.priority,
         .retry_at = {RATION_NEVER_US},
     };
     if (finding->bound && finding->counter != NULL) {

@@ -14,6 +14,8 @@
 #include "trace/writer.h"
 
 #define REFUSALS "/v1/refusals"
+#define LEASES "/v1/leases"
+#define WAITERS "/v1/waiters"
 
 /* The rows of one list, and those that had no more room. */
 typedef struct page_rows {
@@ -75,21 +77,28 @@ static void on_share(void *ctx, const ration_share_report *share)
         rows->report.reporter.share(&rows->report, share);
 }
 
-/* One report as an object with one list. */
-static int report_write(rn_api *api, ration_report_kind kind, const char *list, const char *omitted, bool waiting,
-                        rn_output *out)
-{
-    page_rows rows = {.out = out, .waiting = waiting};
-    const rn_trace_names names = {.ctx = &rows, .name = lease_name};
-    const ration_reporter reporter = {.ctx = &rows, .lease = on_lease, .share = on_share};
+/* A page that is one report, as an object with one list. */
+typedef struct page_list {
+    const char *name, *omitted; /* members */
+    ration_report_kind kind;
+    bool waiting;           /* of leases: those who wait for one */
+    ration_text limit, key; /* of leases: at counters of this name and key alone; absent: all */
+} page_list;
 
-    rn_trace_report_init(&rows.report, out, kind, &names);
+static int report_write(rn_api *api, const page_list *list, rn_output *out)
+{
+    page_rows rows = {.out = out, .waiting = list->waiting};
+    const rn_trace_names names = {.ctx = &rows, .name = lease_name};
+    const ration_reporter reporter = {
+        .ctx = &rows, .limit = list->limit, .key = list->key, .lease = on_lease, .share = on_share};
+
+    rn_trace_report_init(&rows.report, out, list->kind, &names);
     rn_output_open(out, NULL, '{');
-    rn_output_open(out, list, '[');
-    const int err = api->decider->ops->report(api->decider, rn_loop_now(api->loop), kind, &reporter);
+    rn_output_open(out, list->name, '[');
+    const int err = api->decider->ops->report(api->decider, rn_loop_now(api->loop), list->kind, &reporter);
     rn_output_close(out, ']');
     if (rows.room.omitted > 0)
-        rn_output_int(out, omitted, (int64_t)rows.room.omitted);
+        rn_output_int(out, list->omitted, (int64_t)rows.room.omitted);
     rn_output_close(out, '}');
     rn_output_newline(out);
     return err;
@@ -121,32 +130,28 @@ static int page_limits(rn_api *api, rn_output *out)
     return limits_write(api, NULL, out);
 }
 
-static int page_leases(rn_api *api, rn_output *out)
-{
-    return report_write(api, RATION_REPORT_LEASES, "leases", "leasesOmitted", false, out);
-}
-
-static int page_waiters(rn_api *api, rn_output *out)
-{
-    return report_write(api, RATION_REPORT_LEASES, "waiters", "waitersOmitted", true, out);
-}
-
 static int page_fairness(rn_api *api, rn_output *out)
 {
-    return report_write(api, RATION_REPORT_FAIRNESS, "limits", "limitsOmitted", false, out);
+    static const page_list list = {.name = "limits", .omitted = "limitsOmitted", .kind = RATION_REPORT_FAIRNESS};
+
+    return report_write(api, &list, out);
 }
 
 static int page_allocation(rn_api *api, rn_output *out)
 {
-    return report_write(api, RATION_REPORT_ALLOCATION, "limits", "limitsOmitted", false, out);
+    static const page_list list = {.name = "limits", .omitted = "limitsOmitted", .kind = RATION_REPORT_ALLOCATION};
+
+    return report_write(api, &list, out);
 }
 
 static const struct page {
     const char *path;
     int (*write)(rn_api *api, rn_output *out);
 } pages[] = {
-    {"/v1/limits", page_limits},     {"/v1/leases", page_leases},         {"/v1/waiters", page_waiters},
-    {"/v1/fairness", page_fairness}, {"/v1/allocation", page_allocation}, {"/v1/plan", rn_api_plan_write},
+    {"/v1/limits", page_limits},
+    {"/v1/fairness", page_fairness},
+    {"/v1/allocation", page_allocation},
+    {"/v1/plan", rn_api_plan_write},
 };
 
 static const struct page *page_find(ration_text path)
@@ -256,34 +261,86 @@ static void page_counter(rn_api *api, rn_inbound *in, ration_text name, ration_t
     }
 }
 
+/* ---- pages with a query */
+
+#define QUERY_MAX (RN_API_NAME_MAX + RN_API_KEY_MAX)
+
+/* False: it cannot be read, and was answered; `wants` says what there may be. */
+static bool query_read(rn_inbound *in, ration_text query, const char *wants, char buffer[QUERY_MAX],
+                       rn_refused_filter *out)
+{
+    const ration_text asked = rn_text_slice(query, query.size > 0 ? 1 : 0, query.size);
+    ration_text parameter = {NULL, 0};
+
+    if (rn_refused_filter_read(asked, buffer, QUERY_MAX, out, &parameter) == RATION_OK)
+        return true;
+    rn_api_reject(in, 400, "bad_request", "Malformed query", wants, rn_text_slice(parameter, 0, RN_API_NAME_MAX));
+    return false;
+}
+
 /* Why somebody was refused a while ago. */
 static void page_refusals(rn_api *api, rn_inbound *in, ration_text query)
 {
-    const ration_text asked = rn_text_slice(query, query.size > 0 ? 1 : 0, query.size);
-    char buffer[RN_API_NAME_MAX + RN_API_KEY_MAX];
+    char buffer[QUERY_MAX];
     rn_refused_filter filter;
-    ration_text parameter = {NULL, 0};
     rn_output body;
 
-    if (rn_refused_filter_read(asked, buffer, sizeof buffer, &filter, &parameter) != RATION_OK) {
-        rn_api_reject(
-            in, 400, "bad_request", "Malformed query",
-            "tenant, account, limit, key, reason, since (milliseconds) and most (1 to 4096), each at most once",
-            rn_text_slice(parameter, 0, RN_API_NAME_MAX));
+    if (!query_read(in, query,
+                    "tenant, account, limit, key, reason, since (milliseconds) and most (1 to 4096), each at most once",
+                    buffer, &filter))
         return;
-    }
     rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
     rn_refusals_write(rn_gateway_refusals(api->gateway), &filter, &body);
     page_send(api, in, body.err, &body);
     rn_output_fini(&body);
 }
 
+/* Who holds a lease, or waits for one: everywhere, or at one counter. */
+static void page_lease_list(rn_api *api, rn_inbound *in, page_list list, ration_text query)
+{
+    static const char wants[] = "limit and key, each at most once";
+    char buffer[QUERY_MAX];
+    rn_refused_filter filter;
+    rn_output body;
+
+    if (!query_read(in, query, wants, buffer, &filter))
+        return;
+    if (filter.tenant.data != NULL || filter.account.data != NULL || filter.reason.data != NULL || filter.most > 0 ||
+        filter.since.us != INT64_MIN) {
+        rn_api_reject(in, 400, "bad_request", "Malformed query", wants, (ration_text){NULL, 0});
+        return;
+    }
+    list.limit = filter.limit;
+    list.key = filter.key;
+    rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+    page_send(api, in, report_write(api, &list, &body), &body);
+    rn_output_fini(&body);
+}
+
+static bool page_query(rn_api *api, rn_inbound *in, ration_text path, ration_text query)
+{
+    static const page_list leases = {.name = "leases", .omitted = "leasesOmitted", .kind = RATION_REPORT_LEASES};
+    static const page_list waiters = {
+        .name = "waiters", .omitted = "waitersOmitted", .kind = RATION_REPORT_LEASES, .waiting = true};
+
+    if (rn_text_is(path, REFUSALS)) {
+        page_refusals(api, in, query);
+    } else if (rn_text_is(path, LEASES)) {
+        page_lease_list(api, in, leases, query);
+    } else if (rn_text_is(path, WAITERS)) {
+        page_lease_list(api, in, waiters, query);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool rn_api_page_exists(ration_text path)
 {
     ration_text name, key;
 
-    return page_find(path) != NULL || rn_text_is(path, REFUSALS) || counter_split(path, &name, &key) ||
-           rn_api_job_split(path, &name);
+    return page_find(path) != NULL || rn_text_is(path, REFUSALS) || rn_text_is(path, LEASES) ||
+           rn_text_is(path, WAITERS) || counter_split(path, &name, &key) || rn_api_job_split(path, &name);
 }
 
 void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query)
@@ -292,10 +349,8 @@ void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text quer
     ration_text name, key;
     rn_output body;
 
-    if (page == NULL && rn_text_is(path, REFUSALS)) {
-        page_refusals(api, in, query);
+    if (page == NULL && page_query(api, in, path, query))
         return;
-    }
     if (page == NULL) {
         if (counter_split(path, &name, &key)) {
             page_counter(api, in, name, key);

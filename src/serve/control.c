@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control port: one table of pages, each a function from a snapshot to bytes; what is none of them may be the
- * decision API's.
+ * The control port: one table of pages, each a function from a snapshot to bytes; what is none of them may be a file of
+ * the dashboard's or the decision API's.
  *
  * Pages are small and whole, so there is no state beside the server's: a request is answered inside its own callback.
  * A request that the API has taken is that inbound's user; a page has none.
@@ -18,6 +18,7 @@
 #include "serve/reply.h"
 #include "serve/status.h"
 #include "serve/token.h"
+#include "serve/web.h"
 
 #define CONNECTIONS_MAX 10000 /* as many as may wait by default */
 
@@ -32,13 +33,15 @@ struct rn_control {
     rn_server *server;
     rn_api *api;
     ration_time started_at;
+    uint64_t snapshots; /* taken */
 };
 
 static void snapshot_take(rn_control *control, rn_snapshot *out)
 {
     const rn_clock *clock = rn_loop_clock(control->loop);
 
-    *out = (rn_snapshot){.now = rn_loop_now(control->loop),
+    *out = (rn_snapshot){.id = ++control->snapshots,
+                         .now = rn_loop_now(control->loop),
                          .started_at = control->started_at,
                          .gateway = *rn_gateway_counts(control->gateway),
                          .clock_forward = clock->steps_forward,
@@ -115,14 +118,19 @@ static const struct page {
     {"/v1/status", "application/json", false, page_status},
 };
 
-static const struct page *page_find(ration_text target)
+/* A target without its query. */
+static ration_text path_of(ration_text target)
 {
-    size_t end = 0;
+    size_t end = target.size;
 
-    while (end < target.size && target.data[end] != '?')
-        end++;
+    (void)rn_text_find(target, (ration_text){"?", 1}, &end);
+    return rn_text_slice(target, 0, end);
+}
+
+static const struct page *page_find(ration_text path)
+{
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
-        if (rn_text_is(rn_text_slice(target, 0, end), pages[i].path))
+        if (rn_text_is(path, pages[i].path))
             return &pages[i];
     }
     return NULL;
@@ -142,42 +150,61 @@ static bool authorized(const rn_control *control, const rn_http_head *head)
            rn_token_matches(rn_text_trim(rn_text_slice(given, 7, given.size)), token);
 }
 
-static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
+/* What every page answers to: others are told so. */
+static bool reads_only(rn_inbound *in, const rn_http_head *head)
 {
-    static const rn_problem unknown = {.status = 404,
-                                       .name = "not_found",
-                                       .title = "No such page",
-                                       .detail = {"the control port has /healthz /readyz /metrics and /v1/", 55},
-                                       .waited_us = RATION_UNSET};
     static const rn_problem method = {.status = 405,
                                       .name = "method_not_allowed",
                                       .title = "Method not allowed",
                                       .detail = {"this page answers GET and HEAD", 30},
                                       .waited_us = RATION_UNSET};
+    const rn_http_field allow = {ration_text_of("Allow"), ration_text_of("GET, HEAD")};
+
+    if (rn_text_is(head->method, "GET") || rn_text_is(head->method, "HEAD"))
+        return true;
+    rn_reply_problem(in, &method, &allow);
+    return false;
+}
+
+static void page_answer(rn_control *control, rn_inbound *in, const struct page *page)
+{
+    rn_output body;
+
+    rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
+    const int status = page->write(control, &body);
+    rn_reply(in, status, page->type, NULL, &body);
+    rn_output_fini(&body);
+}
+
+static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
+{
+    static const rn_problem unknown = {.status = 404,
+                                       .name = "not_found",
+                                       .title = "No such page",
+                                       .detail = {"the control port has / /healthz /readyz /metrics and /v1/", 57},
+                                       .waited_us = RATION_UNSET};
     static const rn_problem closed = {.status = 401,
                                       .name = "unauthorized",
                                       .title = "A token is needed",
                                       .detail = {"send Authorization: Bearer TOKEN", 32},
                                       .waited_us = RATION_UNSET};
-    const rn_http_field allow = {ration_text_of("Allow"), ration_text_of("GET, HEAD")};
     const rn_http_field challenge = {ration_text_of("WWW-Authenticate"), ration_text_of("Bearer")};
-    const struct page *page = page_find(head->target);
+    const ration_text path = path_of(head->target);
+    const struct page *page = page_find(path);
+    const rn_web_file *file = rn_web_find(path);
     rn_control *control = user;
-    rn_output body;
 
     rn_inbound_set_user(in, NULL);
-    if ((page == NULL || !page->open) && !authorized(control, head)) {
+    if (file != NULL) {
+        if (reads_only(in, head))
+            rn_web_answer(in, head, file);
+    } else if ((page == NULL || !page->open) && !authorized(control, head)) {
         rn_reply_problem(in, &closed, &challenge);
-    } else if (page == NULL) {
-        if (!rn_api_request(control->api, in, head))
-            rn_reply_problem(in, &unknown, NULL);
-    } else if (!rn_text_is(head->method, "GET") && !rn_text_is(head->method, "HEAD")) {
-        rn_reply_problem(in, &method, &allow);
-    } else {
-        rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
-        const int status = page->write(control, &body);
-        rn_reply(in, status, page->type, NULL, &body);
-        rn_output_fini(&body);
+    } else if (page != NULL) {
+        if (reads_only(in, head))
+            page_answer(control, in, page);
+    } else if (!rn_api_request(control->api, in, head)) {
+        rn_reply_problem(in, &unknown, NULL);
     }
 }
 

@@ -117,6 +117,7 @@ void rn_exchange_release(rn_exchange *x, ration_outcome outcome)
     const ration_time now = rn_loop_now(x->gateway->loop);
     const ration_completion completion = {.outcome = outcome, .cost = exchange_usage(x)};
 
+    x->gateway->counts.outcomes[outcome]++;
     rn_span_add(x, &completion);
     if (x->attempts > 1)
         x->gateway->counts.retries[outcome]++;
@@ -418,7 +419,7 @@ static void exchange_granted(rn_exchange *x, ration_lease lease, int64_t waited_
     x->granted_at = rn_loop_now(x->gateway->loop);
     x->status = 0;
     exchange_waited(x, waited_us);
-    rn_histogram_add(&x->gateway->counts.wait, waited_us);
+    rn_histogram_add(&x->gateway->counts.waits[x->priority], waited_us);
     if (x->job != RN_NO_JOB)
         rn_planning_sent(x->gateway->planning, x->job, x->directives.retry || x->attempts > 0);
     x->gateway->counts.sent_again += x->attempts > 0;
@@ -528,6 +529,7 @@ void rn_exchange_submit(rn_exchange *x)
         exchange_unasked(x, err);
         return;
     }
+    x->priority = decision.priority;
     switch (decision.result) {
     case RATION_GRANTED:
         exchange_granted(x, decision.lease, 0);

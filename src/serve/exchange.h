@@ -68,20 +68,21 @@ typedef struct rn_exchange {
     int64_t cost;                  /* as asked for; RATION_UNSET: as the config has it */
     rn_estimate *estimate;         /* ESTIMATING: looks for the number in the body; else NULL */
     rn_kept kept;
-    rn_fallen *fallen;    /* while another attempt is under way that has not been granted; else NULL */
-    rn_timer timer;       /* RESTING: the next attempt */
-    ration_time rests_at; /* since when */
-    ration_time deadline; /* of all its waiting */
-    int64_t attempts;     /* granted so far */
-    int64_t retries;      /* that it may have */
-    rn_usage *usage;      /* from the response's head on; NULL: none tells what it has cost */
-    bool ended;           /* the response has come to its end */
-    uint64_t id;          /* the second half of Ration-Request-Id */
-    int64_t waited_us;    /* RATION_UNSET: it never waited */
-    size_t job;           /* whose request it is, counted as one; RN_NO_JOB: nobody's */
-    int status;           /* of the provider; 0: none yet */
-    bool throttled;       /* the provider said "too many" */
-    rn_span *span;        /* NULL: nobody listened when it was asked for */
+    rn_fallen *fallen;        /* while another attempt is under way that has not been granted; else NULL */
+    rn_timer timer;           /* RESTING: the next attempt */
+    ration_time rests_at;     /* since when */
+    ration_time deadline;     /* of all its waiting */
+    int64_t attempts;         /* granted so far */
+    int64_t retries;          /* that it may have */
+    rn_usage *usage;          /* from the response's head on; NULL: none tells what it has cost */
+    bool ended;               /* the response has come to its end */
+    uint64_t id;              /* the second half of Ration-Request-Id */
+    int64_t waited_us;        /* RATION_UNSET: it never waited */
+    ration_priority priority; /* as it was decided on */
+    size_t job;               /* whose request it is, counted as one; RN_NO_JOB: nobody's */
+    int status;               /* of the provider; 0: none yet */
+    bool throttled;           /* the provider said "too many" */
+    rn_span *span;            /* NULL: nobody listened when it was asked for */
 } rn_exchange;
 
 #define RN_NO_JOB SIZE_MAX

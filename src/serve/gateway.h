@@ -49,6 +49,9 @@ typedef enum rn_check_result {
     RN_CHECK_RESULTS,
 } rn_check_result;
 
+#define RN_PRIORITIES (RATION_PRIORITY_LOW + 1)
+#define RN_OUTCOMES (RATION_OUTCOME_CANCELLED + 1)
+
 /* Counters since the start. */
 typedef struct rn_gateway_counters {
     uint64_t requests;
@@ -66,7 +69,8 @@ typedef struct rn_gateway_counters {
     uint64_t sent_again;                     /* attempts behind the first one of a call */
     uint64_t retries[RATION_OUTCOME_CANCELLED + 1]; /* those that are over, by what they came to */
     uint64_t withheld[RN_RETRY_VERDICTS];           /* attempts that failed and had none behind them, by why not */
-    rn_histogram wait;                              /* of the calls granted */
+    rn_histogram waits[RN_PRIORITIES];              /* of the calls granted, by their priority */
+    uint64_t outcomes[RN_OUTCOMES];                 /* of attempts that were sent */
 } rn_gateway_counters;
 
 /* Everything is borrowed for the gateway's life. */

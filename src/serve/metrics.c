@@ -215,11 +215,11 @@ static void ledger_flush_series(rn_output *out, const char *name, const rn_snaps
 
 static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
-    const rn_histogram *wait = &s->gateway.wait;
-    uint64_t count = 0;
+    uint64_t count = 0, sum_us = 0;
 
     for (size_t i = 0; i <= RN_HISTOGRAM_BUCKETS; i++) {
-        count += wait->counts[i];
+        for (size_t j = 0; j < RN_PRIORITIES; j++)
+            count += s->gateway.waits[j].counts[i];
         raw(out, name);
         raw(out, "_bucket{le=\"");
         if (rn_histogram_bound(i) >= 0) {
@@ -233,7 +233,9 @@ static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
     }
     raw(out, name);
     raw(out, "_sum ");
-    raw_number(out, rn_builder_micro, wait->sum_us);
+    for (size_t j = 0; j < RN_PRIORITIES; j++)
+        sum_us += s->gateway.waits[j].sum_us;
+    raw_number(out, rn_builder_micro, sum_us);
     raw(out, "\n");
     raw(out, name);
     raw(out, "_count ");

@@ -10,6 +10,7 @@
 
 /* What the process looks like at one instant, gathered once for every page that shows it. */
 typedef struct rn_snapshot {
+    uint64_t id; /* one more than that of the one before, in this process */
     ration_time now;
     ration_time started_at;
     ration_totals totals;

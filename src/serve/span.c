@@ -67,6 +67,7 @@ void rn_span_tell(const rn_exchange *x)
     rn_output_text(out, "requestId", rn_exchange_name(x, name, sizeof name));
     rn_output_str(out, "account", x->to->account->name);
     rn_output_str(out, "method", span->method);
+    rn_output_str(out, "priority", ration_priority_name(x->priority));
     if (span->tenant[0] != '\0')
         rn_output_str(out, "tenant", span->tenant);
     rn_output_ms(out, "startedAt", span->began_at.us);

@@ -171,6 +171,16 @@ static void counter_more(void *ctx, rn_output *out, const ration_counter_report 
 
     rn_output_str(out, "provider", counter->provider);
     rn_output_int(out, "waiting", (int64_t)counter->waiting);
+    if (counter->kind == RATION_KIND_RATE) {
+        rn_output_micro(out, "burst", counter->max);
+        rn_output_micro(out, "margin", counter->reserve);
+        rn_output_ms(out, "unitMs", counter->unit_us);
+    } else if (counter->kind == RATION_KIND_SHARE) {
+        rn_output_micro(out, "max", counter->max);
+        rn_output_micro(out, "held", counter->held);
+    } else if (counter->has_window) {
+        rn_output_str(out, "timeZone", counter->zone != NULL ? counter->zone : "UTC");
+    }
     if (counter->enforce == RATION_ENFORCE_SHADOW)
         rn_output_int(out, "shadowed", (int64_t)counter->shadowed);
     rn_quota_write(out, counter, rows->now, rows->only != NULL);
@@ -304,10 +314,31 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
             rn_output_int(out, rn_upstream_fault_name((rn_upstream_fault)i), (int64_t)s->gateway.faults[i]);
     }
     rn_output_close(out, '}');
+    rn_output_open(out, "outcomes", '{');
+    for (int i = 0; i < RN_OUTCOMES; i++)
+        rn_output_int(out, ration_outcome_name((ration_outcome)i), (int64_t)s->gateway.outcomes[i]);
+    rn_output_close(out, '}');
     rn_output_open(out, "healthChecks", '{');
     for (int i = 0; i < RN_CHECK_RESULTS; i++)
         rn_output_int(out, rn_check_result_name((rn_check_result)i), (int64_t)s->gateway.checks[i]);
     rn_output_close(out, '}');
+    rn_output_close(out, '}');
+}
+
+/* How long granted calls had waited, by priority: counts below each bound. Two of them tell of the time between. */
+static void waits_write(const rn_snapshot *s, rn_output *out)
+{
+    rn_output_open(out, "waits", '{');
+    rn_output_open(out, "boundsMs", '[');
+    for (size_t i = 0; i < RN_HISTOGRAM_BUCKETS; i++)
+        rn_output_ms(out, NULL, rn_histogram_bound(i));
+    rn_output_close(out, ']');
+    for (int i = RATION_PRIORITY_CRITICAL; i <= RATION_PRIORITY_LOW; i++) {
+        rn_output_open(out, ration_priority_name((ration_priority)i), '[');
+        for (size_t j = 0; j <= RN_HISTOGRAM_BUCKETS; j++)
+            rn_output_int(out, NULL, (int64_t)s->gateway.waits[i].counts[j]);
+        rn_output_close(out, ']');
+    }
     rn_output_close(out, '}');
 }
 
@@ -373,6 +404,7 @@ static void ledger_write(const rn_keeper_status *keeper, rn_output *out)
 int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_output *out)
 {
     rn_output_open(out, NULL, '{');
+    rn_output_int(out, "snapshot", (int64_t)s->id);
     rn_output_str(out, "version", RATION_VERSION);
     rn_output_ms(out, "startedAt", s->started_at.us);
     rn_output_ms(out, "now", s->now.us);
@@ -381,6 +413,7 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     rn_output_int(out, "held", (int64_t)s->totals.held);
     rn_output_int(out, "waiting", (int64_t)s->totals.waiting);
     totals_write(s, out);
+    waits_write(s, out);
     traffic_write(s, out);
     recording_write(parts->recording, out);
     ledger_write(&s->keeper, out);

@@ -217,6 +217,19 @@ def test_the_gateways_leases_are_not_the_apis(slow_call):
     api.release(ours)
 
 
+def test_who_is_at_one_counter(slow_call):
+    gw, _, go = slow_call
+    api = Api(gw)
+    (row,) = api.get("leases").json()["leases"]
+    (limit,) = gw.status()["limits"]
+    counter = f"limit={limit['limit']}&key={limit['key']}"
+    assert api.get(f"leases?{counter}").json()["leases"][0]["id"] == row["id"]
+    for other in ("limit=none", "key=none", f"{counter}none"):
+        assert api.get(f"leases?{other}").json() == {"leases": []}, other
+    assert api.get(f"waiters?{counter}").json() == {"waiters": []}
+    go.set()
+
+
 # ---- Idempotency-Key
 
 
@@ -618,7 +631,8 @@ def test_every_documented_answer(api):
         assert api.post(f"limits/slots/b/{verb}", body).status == 404
         assert api.post(f"limits/slots/a/{verb}", body).status == (422 if verb == "grant" else 200)
     assert api.post("limits/c/a/grant", {"units": 0.5}).status == 200
-    assert api.get("refusals?since=x").status == 400
+    for page in ("refusals?since=x", "leases?tenant=t", "waiters?limit=a&limit=b"):
+        assert api.get(page).status == 400, page
     assert api.get("limits/slots/%").status == 400
     assert api.get("limits/none/a").status == 404
     assert api.get("plan/jobs/%").status == 400

@@ -27,7 +27,7 @@ def test_health(provider, gateway):
 
 def test_pages_that_are_not_there(provider, gateway):
     gw = gateway(one_provider(provider(hello).url))
-    for page in ("/", "/v1", "/metrics/", "/v1/status/x", "//metrics"):
+    for page in ("/ui", "/v1", "/metrics/", "/v1/status/x", "//metrics"):
         answer = gw.control(page)
         assert (answer.status, answer["Content-Type"]) == (404, "application/problem+json")
     answer = gw.control("/metrics", "POST")

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The frame around the views: where one is, whether what is shown is true, and light or dark.
+ *
+ * A view is a module with `title`, `needs(args)` (paths that it reads beside the status) and `view(store, args)` (its
+ * elements). The address after # says which, so that a view can be kept as a bookmark and the browser goes back.
+ */
+
+import { h, render } from "./dom.js";
+import { instant, span, zone } from "./format.js";
+import { Store } from "./store.js";
+import * as charts from "./charts.js";
+import * as key from "./key.js";
+import * as limits from "./limits.js";
+import * as now from "./now.js";
+import * as plan from "./plan.js";
+
+const TABS = [
+    ["now", "Now", now],
+    ["limits", "Limits", limits],
+    ["charts", "Charts", charts],
+    ["plan", "Plan", plan],
+];
+const VIEWS = { ...Object.fromEntries(TABS.map(([name, , module]) => [name, module])), limit: key };
+const THEME = "ration-theme";
+
+const store = new Store();
+const app = document.getElementById("app");
+let shown = "";
+
+function route() {
+    const [name, ...args] = location.hash.replace(/^#\/?/, "").split("/");
+    const decoded = args.map((arg) => {
+        try {
+            return decodeURIComponent(arg);
+        } catch {
+            return arg;
+        }
+    });
+    return name in VIEWS ? { name, args: decoded } : { name: "now", args: [] };
+}
+
+/* ---- light and dark */
+
+function theme() {
+    return localStorage.getItem(THEME) ?? "auto";
+}
+
+function applyTheme() {
+    if (theme() === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme();
+    document.dispatchEvent(new Event("theme"));
+}
+
+function themeChooser() {
+    return h(
+        "label",
+        { class: "theme" },
+        h("span", { class: "quiet" }, "Colours"),
+        h(
+            "select",
+            {
+                onchange: (event) => {
+                    localStorage.setItem(THEME, event.target.value);
+                    applyTheme();
+                    draw();
+                },
+            },
+            ["auto", "light", "dark"].map((one) => h("option", { value: one, selected: one === theme() }, one)),
+        ),
+    );
+}
+
+/* ---- the frame */
+
+function tab([name, title], here) {
+    const current = here === name || (name === "limits" && here === "limit");
+    return h("a", { href: `#/${name}`, class: "tab", "aria-current": current ? "page" : null }, title);
+}
+
+const LINKS = {
+    connecting: ["wait", "Connecting"],
+    live: ["ok", "Live"],
+    lost: ["bad", "No answer"],
+    token: ["wait", "Signed out"],
+};
+
+function link() {
+    const [level, text] = LINKS[store.link];
+    return h(
+        "span",
+        { class: `link ${level}`, role: "status", id: "link", "data-link": store.link },
+        h("span", { class: "dot", "aria-hidden": "true" }),
+        text,
+    );
+}
+
+function header(here) {
+    return h(
+        "header",
+        { class: "top" },
+        h("a", { class: "brand", href: "#/now" }, h("span", { class: "mark", "aria-hidden": "true" }), "ration"),
+        h(
+            "nav",
+            { "aria-label": "Views" },
+            TABS.map((one) => tab(one, here)),
+        ),
+        h("span", { class: "grow" }),
+        link(),
+    );
+}
+
+function footer() {
+    const status = store.status;
+    const parts = status && [
+        h("span", null, "Snapshot ", h("b", { id: "snapshot", "data-snapshot": status.snapshot }, status.snapshot)),
+        h("span", null, instant(status.now)),
+        h("span", null, zone),
+        h("span", null, `ration ${status.version}, up ${span(status.uptimeMs)}`),
+    ];
+    return h(
+        "footer",
+        { class: "bottom" },
+        parts,
+        h("span", { class: "grow" }),
+        themeChooser(),
+        store.token && h("button", { class: "plain", onclick: () => store.signOut() }, "Sign out"),
+    );
+}
+
+function lostBanner() {
+    return h(
+        "div",
+        { class: "banner bad", role: "alert", "data-key": "lost" },
+        h("strong", null, "The server does not answer. "),
+        store.status ? `What is shown is of ${instant(store.status.now)}. ` : "Nothing is known yet. ",
+        "It is tried again every second.",
+    );
+}
+
+function signIn() {
+    return h(
+        "form",
+        {
+            class: "card signin",
+            onsubmit: (event) => {
+                event.preventDefault();
+                store.signIn(new FormData(event.target).get("token").trim());
+            },
+        },
+        h("h1", null, "Sign in"),
+        h(
+            "p",
+            null,
+            "The control port asks for its token (",
+            h("code", null, "settings.token"),
+            "). It is kept for this tab only, until it is closed.",
+        ),
+        h("label", { for: "token" }, "Token"),
+        h("input", {
+            id: "token",
+            name: "token",
+            type: "password",
+            autocomplete: "off",
+            required: true,
+            autofocus: true,
+        }),
+        store.tokenRejected && h("p", { class: "fault", role: "alert" }, "That is not the token."),
+        h("button", { class: "primary" }, "Sign in"),
+    );
+}
+
+function inside(here) {
+    if (store.link === "token") return signIn();
+    if (store.status === null) return h("p", { class: "empty" }, "Waiting for the first answer …");
+    return VIEWS[here.name].view(store, here.args);
+}
+
+function draw() {
+    const here = route();
+    const title = VIEWS[here.name].title(here.args);
+    document.title = `${title} · ration`;
+    render(
+        app,
+        h("a", { class: "skip", href: "#main", onclick: toMain }, "Skip to the content"),
+        header(here.name),
+        h("div", { class: "banners" }, store.link === "lost" && lostBanner()),
+        h(
+            "main",
+            { id: "main", tabindex: "-1", class: store.link === "lost" ? "old" : "", "data-view": here.name },
+            inside(here),
+        ),
+        footer(),
+    );
+}
+
+function toMain(event) {
+    event.preventDefault();
+    document.getElementById("main").focus();
+}
+
+function go() {
+    const here = route();
+    store.need(VIEWS[here.name].needs(here.args));
+    draw();
+    if (shown !== "" && shown !== location.hash) {
+        window.scrollTo(0, 0);
+        document.getElementById("main").focus({ preventScroll: true });
+    }
+    shown = location.hash || "#/now";
+}
+
+applyTheme();
+store.listeners.add(draw);
+store.samplers.add(charts.sample);
+window.addEventListener("hashchange", go);
+go();
+store.start();

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: MIT
+"""The dashboard: what is served, and what a browser shows of it."""
+
+import gzip
+import http.client
+import re
+import threading
+
+import pytest
+import world
+from browsing import browser  # noqa: F401 (a fixture)
+from house import Gateway, one_provider, slots
+from provider import hello
+
+FILES = {
+    "/": "text/html",
+    "/ui/main.js": "text/javascript",
+    "/ui/style.css": "text/css",
+    "/ui/icon.svg": "image/svg+xml",
+}
+WEIGHT = 150_000
+
+
+def get(gw, path, method="GET", **fields):
+    """Status, fields and body as they were sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", gw.control_port, timeout=30)
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in fields.items()})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, body
+
+
+def url(gw, hash=""):
+    return f"http://127.0.0.1:{gw.control_port}/{hash}"
+
+
+@pytest.fixture
+def quiet(gateway):
+    """A gateway that nobody calls."""
+    return gateway(one_provider("http://127.0.0.1:9", [slots(2)]))
+
+
+@pytest.fixture
+def busy(provider, tmp_path):
+    """The whole world with its traffic; its provider says "too many" now and then."""
+    gw = Gateway(world.config(provider(world.Moody(40)).url), tmp_path)
+    traffic = world.Traffic(gw)
+    yield gw
+    traffic.stop()
+    gw.close()
+
+
+# ---- what is served
+
+
+def test_files_are_served_plain_and_packed(quiet):
+    for path, kind in FILES.items():
+        status, fields, body = get(quiet, path)
+        assert (status, fields["content-type"].split(";")[0]) == (200, kind), path
+        assert "content-encoding" not in fields
+        status, packed_fields, packed = get(quiet, path, Accept_Encoding="br, gzip")
+        assert (status, packed_fields["content-encoding"]) == (200, "gzip")
+        assert gzip.decompress(packed) == body
+        assert fields["etag"] != packed_fields["etag"] and fields["vary"] == "Accept-Encoding"
+        assert get(quiet, path, If_None_Match=f'"x", {fields["etag"]}')[::2] == (304, b"")
+        assert get(quiet, path, If_None_Match='"x"')[0] == 200
+        head = get(quiet, path, "HEAD")
+        assert head[::2] == (200, b"") and head[1]["content-length"] == str(len(body))
+
+
+def test_every_file_says_what_a_browser_may_do(quiet):
+    for path in FILES:
+        _, fields, _ = get(quiet, path)
+        policy = dict(part.strip().split(" ", 1) for part in fields["content-security-policy"].split(";"))
+        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert fields["x-content-type-options"] == "nosniff"
+        assert fields["referrer-policy"] == "no-referrer"
+        assert fields["cache-control"] == "no-cache"
+
+
+def test_what_is_not_there(quiet):
+    for path in ("/ui/", "/ui/nothing.js", "/ui/../index.html", "/index.html", "/ui"):
+        assert get(quiet, path)[0] == 404, path
+    status, fields, _ = get(quiet, "/", "POST")
+    assert (status, fields["allow"]) == (405, "GET, HEAD")
+    assert get(quiet, "/?from=somewhere")[0] == 200
+
+
+def test_it_is_light(quiet):
+    """All that the page loads, as it goes over the wire."""
+    index = get(quiet, "/")[2].decode()
+    paths, found = ["/"], set()
+    while paths:
+        path = paths.pop()
+        if path in found:
+            continue
+        found.add(path)
+        status, _, body = get(quiet, path)
+        assert status == 200, path
+        text = body.decode()
+        folder = path.rpartition("/")[0]
+        paths += re.findall(r'(?:src|href)="(/ui/[^"]+)"', text) if path == "/" else []
+        paths += [f"{folder}/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
+    assert "<style" not in index and "<script>" not in index and " style=" not in index
+    assert len(found) > 10
+    weight = sum(len(get(quiet, path, Accept_Encoding="gzip")[2]) for path in found)
+    assert weight < WEIGHT, weight
+
+
+def test_what_the_charts_are_drawn_from(provider, gateway):
+    """Snapshots are numbered; waits by priority and outcomes are counted where a call was sent."""
+    rate = {"name": "calls", "kind": "rate", "rate": "2/1m", "burst": 5, "margin": 1, "scope": {"by": ["account"]}}
+    day = {"name": "day", "kind": "quota", "max": 9, "scope": {"by": ["account"]},
+           "window": {"period": "day", "timezone": "Asia/Tokyo"}}
+    answers = iter([200, 500, 429])
+    config = one_provider(provider(lambda r, c: c.reply(next(answers), {}, b"x")).url, [rate, day], endpoints=["/high"])
+    config["providers"][0]["endpoints"] = [{"path": "/high", "priority": "high"}]
+    gw = gateway(config)
+    for path, asked in (("/high", {}), ("/x", {"Ration-Priority": "low"}), ("/x", {})):
+        gw.call("GET", f"/a{path}", asked)
+    before, after = gw.until_idle(), gw.status()
+    assert after["snapshot"] == before["snapshot"] + 1
+    waits = dict(after["waits"])
+    bounds = waits.pop("boundsMs")
+    assert bounds == sorted(bounds) and all(len(counts) == len(bounds) + 1 for counts in waits.values())
+    assert {name: sum(counts) for name, counts in waits.items()} == {"critical": 0, "high": 1, "normal": 1, "low": 1}
+    assert after["totals"]["outcomes"] == {"success": 1, "throttled": 1, "failure": 1, "cancelled": 0}
+    rows = {row["limit"]: row for row in after["limits"]}
+    assert [rows["calls"][name] for name in ("burst", "margin", "unitMs")] == [5, 1, 30000]
+    assert rows["day"]["timeZone"] == "Asia/Tokyo"
+
+
+# ---- what is shown
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def snapshot(browser, code):
+    """What `code` finds in the page, with the status whose id the page names at that instant."""
+    found = browser.evaluate(
+        code=f"(() => ({{ id: Number(document.getElementById('snapshot').dataset.snapshot), found: {code} }}))()"
+    )
+    statuses = [one["body"] for one in browser.seen()["answers"] if one["path"] == "/v1/status"]
+    return found["found"], next(one for one in statuses if one["snapshot"] == found["id"])
+
+
+def test_now_shows_its_snapshot(browser, busy):
+    browser.open(url=url(busy))
+    browser.until(code="document.querySelector('[data-value]')")
+    busy.until(lambda s: s["totals"]["granted"] > 50, "there is traffic")
+    browser.until(code="Number(document.querySelector('[data-value=Granted]').textContent) > 50")
+    tiles, status = snapshot(
+        browser,
+        "Object.fromEntries([...document.querySelectorAll('[data-value]')]"
+        ".map((e) => [e.dataset.value, e.textContent]))",
+    )
+    totals = status["totals"]
+    assert {name: number(text) for name, text in tiles.items()} == {
+        "In flight": status["held"],
+        "Waiting": status["waiting"],
+        "Granted": totals["granted"],
+        "Refused": sum(totals["refusals"].values()),
+        "429s received": totals["rateLimited"],
+    }
+    assert browser.seen()["errors"] == []
+
+
+ROWS = """[...document.querySelectorAll('#keys tr[data-row]')].map((e) => [decodeURIComponent(e.dataset.row),
+          ...e.querySelector('.figures').textContent.split(' / '), e.querySelector('td.num').textContent])"""
+TAKEN = {
+    "rate": lambda row: (max(0, row["burst"] - row["available"]), row["burst"]),
+    "quota": lambda row: (row["usable"] - row["remaining"], row["usable"]),
+    "adaptive": lambda row: (row["held"], row["current"]),
+    "concurrency": lambda row: (row["held"], row["max"]),
+    "share": lambda row: (row["held"], row["max"]),
+}
+
+
+def test_limits_shows_its_snapshot(browser, busy):
+    busy.until(lambda s: len(s["limits"]) == 14, "every counter is there")
+    browser.open(url=url(busy, "#/limits"))
+    browser.until(code="document.querySelectorAll('#keys tr[data-row]').length === 14")
+    rows, status = snapshot(browser, ROWS)
+    want = {"/".join((one["provider"], one["limit"], one["key"])): one for one in status["limits"]}
+    assert {name for name, *_ in rows} == set(want)
+    for name, used, of, waiting in rows:
+        row = want[name]
+        assert (number(used), number(of)) == pytest.approx(TAKEN[row["kind"]](row), abs=0.0051), name
+        assert number(waiting) == row["waiting"]
+
+
+def test_limits_are_sorted_and_searched(browser, quiet):
+    browser.open(url=url(quiet, "#/limits"))
+    browser.until_text("main", "Nothing is counted yet")
+
+
+def test_a_limit_that_binds_appears(browser, provider, gateway):
+    go = threading.Event()
+
+    def slow(request, connection):
+        request.body()
+        assert go.wait(60)
+        connection.reply(200, {}, b"x")
+
+    gw = gateway(one_provider(provider(slow).url, [slots(1)]))
+    browser.open(url=url(gw))
+    browser.until_text("h1", "Nothing is limited")
+    with gw.client() as first, gw.client() as second:
+        first.ask("GET", "/a/x")
+        gw.until(lambda s: s["held"] == 1, "one runs")
+        second.ask("GET", "/a/x")
+        browser.until_text("h1", "1 limit holds calls back; 1 call waits.")
+        assert "all 1 places are taken. 1 call waits" in browser.text(".items .item").lower()
+        go.set()
+        assert first.answer().status == second.answer().status == 200
+    browser.until_text("h1", "Nothing is limited")
+
+
+def test_operators_are_asked_first(browser, provider, gateway):
+    gw = gateway(one_provider(provider(hello).url, [slots(3)]))
+    assert gw.call("GET", "/a/x").status == 200
+    browser.open(url=url(gw, "#/limit/p/slots/a"))
+    browser.click(selector="[data-act=pause]")
+    browser.until_text("dialog[open]", "Pause slots?")
+    browser.press(key="Escape")
+    browser.until(code="!document.querySelector('dialog[open]')")
+    assert "paused" not in gw.status()["limits"][0]
+    browser.click(selector="[data-act=pause]")
+    browser.click(selector="#confirm-yes")
+    browser.until_text(".title .badge", "paused")
+    assert gw.status()["limits"][0]["paused"] is True
+    browser.click(selector="[data-act=resume]")
+    browser.click(selector="#confirm-yes")
+    browser.until_text(".title .badge", "has room")
+    assert "paused" not in gw.status()["limits"][0]
+
+
+def test_a_server_that_stops_and_comes_back(browser, tmp_path):
+    config = one_provider("http://127.0.0.1:9", [slots(2)])
+    gw = Gateway(config, tmp_path)
+    config["settings"]["listen"] = {"gateway": "127.0.0.1:0", "control": f"127.0.0.1:{gw.control_port}"}
+    browser.open(url=url(gw))
+    browser.until_text("#link", "Live")
+    gw.kill()
+    browser.until_text("#link", "No answer")
+    browser.until_text(".banner", "The server does not answer.")
+    again = Gateway(config, tmp_path)
+    try:
+        browser.until_text("#link", "Live")
+        assert browser.text(".banner") is None
+    finally:
+        again.close()
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;</script><b>"
+
+
+def test_names_are_never_markup(browser, provider, gateway):
+    config = one_provider(provider(hello).url, [{**slots(1), "scope": {"by": ["account", "tenant"]}}])
+    config["tenants"] = {HOSTILE: 1}
+    gw = gateway(config)
+    assert gw.call("GET", "/a/x", {"Ration-Tenant": HOSTILE}).status == 200
+    key = gw.status()["limits"][0]["key"]
+    assert "<img" in key
+    browser.open(url=url(gw, "#/limits"))
+    browser.until(code="document.querySelector('#keys tr[data-row] code')")
+    assert browser.text("#keys tr[data-row] code") == key
+    browser.click(selector="#keys tr[data-row] a")
+    browser.until_text("h1", key)
+    browser.go(hash="#/limit/%3Cimg%20src=x%20onerror=alert(1)%3E/%3Cb%3E/%3Cb%3E")
+    browser.until_text("h1", "<b>")
+    seen = browser.seen()
+    assert seen["dialogs"] == 0 and seen["errors"] == []
+    assert browser.evaluate(code="document.querySelectorAll('img, b:not(#snapshot), script:not([src])').length") == 0
+
+
+def test_nothing_is_asked_of_anybody_else(browser, busy):
+    browser.open(url=url(busy))
+    for view in ("limits", "charts", "plan", "limit/storefront/daily/shop", "now"):
+        browser.go(hash=f"#/{view}")
+        name = view.partition("/")[0]
+        browser.until(code=f"document.getElementById('main').dataset.view === '{name}'")
+        browser.until(code="document.querySelector('main h1')")
+    seen = browser.seen()
+    assert seen["errors"] == []
+    assert {one[: len(url(busy))] for one in seen["requests"]} == {url(busy)}
+    inline = "const s = document.createElement('script'); s.append('window.ran = 1'); document.body.append(s)"
+    browser.evaluate(code=f"(() => {{ try {{ {inline} }} catch {{}} }})()")
+    assert browser.evaluate(code="window.ran ?? 0") == 0
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """A gateway whose control port needs a token."""
+    gw = Gateway(one_provider("http://127.0.0.1:9", [slots(2)], settings={"token": "sesame"}), tmp_path)
+    yield gw
+    try:
+        assert gw.stop() == 0, gw.text()
+    finally:
+        gw.kill()
+
+
+def test_a_token_is_asked_for_and_kept_for_the_tab(browser, closed):
+    gw = closed
+    browser.open(url=url(gw))
+    browser.until_text("h1", "Sign in")
+    browser.fill(selector="#token", text="wrong")
+    browser.press(key="Enter")
+    browser.until_text(".fault", "That is not the token")
+    browser.fill(selector="#token", text="sesame")
+    browser.press(key="Enter")
+    browser.until_text("#link", "Live")
+    assert browser.evaluate(code="Object.values(localStorage).length") == 0
+    assert browser.evaluate(code="location.href").endswith(":%d/" % gw.control_port)
