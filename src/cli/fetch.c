@@ -111,7 +111,9 @@ int rn_fetch(const rn_fetch_options *options, const char *page, char **body, siz
         err = RATION_ERR_IO;
     } else if (status != 200 || got.data == NULL) {
         (void)snprintf(error, error_size, "%s%s: answered %ld%s", options->control, page, status,
-                       status == 401 ? "; RATION_TOKEN names the token of its config" : "");
+                       status == 401   ? "; RATION_TOKEN names the token of its config"
+                       : status == 403 ? "; the client whose token is in RATION_TOKEN needs `view: true`"
+                                       : "");
         err = RATION_ERR_IO;
     }
     curl_slist_free_all(fields);

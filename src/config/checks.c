@@ -48,7 +48,7 @@ void rn_check_settings(rn_loader *loader, const rn_node *given, void *self)
 
     const size_t path = rn_path_push(loader, ration_text_of("listen"));
 
-    if (rn_node_get(given, "token") == NULL) {
+    if (rn_node_get(given, "token") == NULL && rn_node_get(loader->root, "clients") == NULL) {
         check_listener(loader, listen, "gateway", &settings->gateway);
         check_listener(loader, listen, "control", &settings->control);
     }
@@ -493,4 +493,12 @@ const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const vo
             loader->nomem |= rn_node_append(&loader->work, laid, e->key, e->value) != RATION_OK;
     }
     return laid;
+}
+
+/* the file */
+
+void rn_check_file(rn_loader *loader, const rn_node *given, void *self)
+{
+    rn_check_jobs(loader, given, self);
+    rn_check_clients(loader, given, self);
 }

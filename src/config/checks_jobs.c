@@ -264,9 +264,8 @@ static void place_set(rn_loader *loader, const rn_node *given, rn_job *job, cons
                    .column = at->column};
 }
 
-void rn_check_jobs(rn_loader *loader, const rn_node *given, void *self)
+void rn_check_jobs(rn_loader *loader, const rn_node *given, rn_config_model *model)
 {
-    rn_config_model *model = self;
     const rn_node *list = rn_node_get(given, "jobs");
     const rn_entry *entry = list != NULL && list->kind == RN_NODE_LIST ? list->first : NULL;
     job_check check = {.loader = loader};

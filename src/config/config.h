@@ -113,6 +113,25 @@ typedef struct rn_job {
 typedef enum rn_log_format { RN_LOG_LOGFMT = 0, RN_LOG_JSON } rn_log_format;
 typedef enum rn_log_level { RN_LOG_INFO = 0, RN_LOG_WARN, RN_LOG_ERROR } rn_log_level;
 
+/* Which names a client may claim. */
+typedef struct rn_claimable {
+    const char *const *names;
+    size_t count;
+    bool any; /* no list is given */
+} rn_claimable;
+
+/* Whoever shows its token, and what it may claim. Chapter 7. */
+typedef struct rn_client {
+    const char *name;
+    const char *token; /* a secret */
+    rn_claimable accounts;
+    rn_claimable tenants;
+    rn_claimable classes;
+    ration_priority priority; /* the highest */
+    bool operates;            /* may make operator calls */
+    bool views;               /* may look at what is not its own */
+} rn_client;
+
 typedef struct rn_settings {
     rn_address gateway;
     rn_address control;
@@ -135,6 +154,8 @@ const rn_provider *rn_config_provider(const ration_config *config, size_t index)
 const rn_account *rn_config_account(const ration_config *config, size_t index);
 /* In order of declaration; NULL past the end. */
 const rn_job *rn_config_job(const ration_config *config, size_t index);
+/* In order of declaration; none: whoever is let in may claim anything. */
+const rn_client *rn_config_clients(const ration_config *config, size_t *count);
 const ration_allocator *rn_config_allocator(const ration_config *config);
 /* NULL: no such account. O(1). */
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name);

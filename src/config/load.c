@@ -114,6 +114,12 @@ const rn_job *rn_config_job(const ration_config *config, size_t index)
     return index < config->model.job_count ? &config->model.jobs[index].job : NULL;
 }
 
+const rn_client *rn_config_clients(const ration_config *config, size_t *count)
+{
+    *count = config->model.client_count;
+    return config->model.clients;
+}
+
 const rn_account *rn_config_find_account(const ration_config *config, ration_text name)
 {
     const rn_map_node *node = rn_map_find(&config->accounts, name.data, name.size);

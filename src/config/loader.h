@@ -105,7 +105,11 @@ void rn_check_provider(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_credential(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_account(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_job(rn_loader *loader, const rn_node *given, void *self);
-void rn_check_jobs(rn_loader *loader, const rn_node *given, void *self); /* of the whole file */
+void rn_check_client(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_file(rn_loader *loader, const rn_node *given, void *self);
+/* Parts of the last one. */
+void rn_check_jobs(rn_loader *loader, const rn_node *given, rn_config_model *model);
+void rn_check_clients(rn_loader *loader, const rn_node *given, const rn_config_model *model);
 const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
 
 /* A fault at the key of a map, or at the map if it is not there. */

@@ -75,6 +75,8 @@ typedef struct rn_config_model {
     rn_account_model *accounts;
     rn_job_model *jobs;
     size_t job_count;
+    rn_client *clients;
+    size_t client_count;
 } rn_config_model;
 
 struct ration_config {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one table of keys: the file, its settings and its accounts. schema_limit.c, schema_provider.c,
- * schema_breaker.c and schema_jobs.c have the other rows.
+ * schema_breaker.c, schema_jobs.c and schema_clients.c have the other rows.
  *
  * Everything that knows the config language walks these rows: the parser and its messages, the defaults, the writer of
  * recordings, the JSON Schema, the reference page. A row says where its value goes by its offset in the structs of
@@ -40,7 +40,7 @@ static const rn_key listen_keys[] = {
 };
 static const rn_object listen_object = {
     .name = "listen",
-    .doc = "The two listeners. One that is neither loopback nor a Unix socket needs `settings.token`.",
+    .doc = "The two listeners. One that is neither loopback nor a Unix socket needs `settings.token` or `clients`.",
     .keys = listen_keys,
 };
 
@@ -162,7 +162,8 @@ static const rn_key settings_keys[] = {
      .flags = RN_KEY_LOCAL | RN_KEY_SECRET,
      AT(rn_config_model, settings.token),
      .doc =
-         "What clients must show at listeners that others can reach. Take it from the environment: `${RATION_TOKEN}`."},
+         "What clients must show at listeners that others can reach. Take it from the environment: `${RATION_TOKEN}`. "
+         "With `clients` it is the operator's own: its bearer may claim anything."},
     {.name = "instance",
      .type = &rn_type_name,
      .otherwise = "the host name",
@@ -316,14 +317,21 @@ static const rn_key root_keys[] = {
      .flags = RN_KEY_LOCAL,
      ITEMS(rn_config_model, jobs, job_count),
      .doc = "What runs again and again, for `ration plan`: how often each may run within the quotas."},
-    LATER("clients"),
+    {.name = "clients",
+     .object = &rn_schema_client,
+     .shape = RN_SHAPE_LIST,
+     .flags = RN_KEY_LOCAL | RN_KEY_FILLED,
+     ITEMS(rn_config_model, clients, client_count),
+     .otherwise = "whoever is let in may claim anything",
+     .doc = "Who may claim what. With it every call needs a token: that of one of these, or `settings.token`, whose "
+            "bearer may claim anything."},
     END,
 };
 const rn_object rn_schema_root = {.name = "config",
                                   .doc = "The whole file.",
                                   .keys = root_keys,
                                   .size = sizeof(rn_config_model),
-                                  .check = rn_check_jobs};
+                                  .check = rn_check_file};
 
 static const char *secret_at(const void *names, size_t index)
 {

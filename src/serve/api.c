@@ -20,6 +20,7 @@ typedef struct api_operation {
     const char *path;
     rn_trace_op op; /* BLANK: `act` reads the body itself */
     void (*act)(rn_api_call *call, rn_trace_line *asked, ration_text body);
+    bool operates; /* an operator's */
 } api_operation;
 
 static const ration_text no_field = {NULL, 0};
@@ -108,6 +109,8 @@ static void act_acquire(rn_api_call *call, rn_trace_line *asked, ration_text bod
 {
     ration_text key;
 
+    if (!rn_api_permits(call, &asked->request))
+        return;
     if (key_read(rn_inbound_head(call->in), &key)) {
         rn_api_acquire(call, &asked->request, key, body);
         return;
@@ -212,6 +215,8 @@ static void act_check(rn_api_call *call, rn_trace_line *asked, ration_text body)
     rn_output out;
 
     (void)body;
+    if (!rn_api_permits(call, &asked->request))
+        return;
     if (!decided(call, api->decider->ops->check(api->decider, rn_loop_now(api->loop), &asked->request, asked->check,
                                                 &decision)))
         return;
@@ -230,21 +235,18 @@ static void act_run(rn_api_call *call, rn_trace_line *asked, ration_text body)
 }
 
 static const api_operation operations[] = {
-    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire},
-    {"/v1/release", RN_TRACE_RELEASE, act_release},
-    {"/v1/renew", RN_TRACE_RENEW, act_renew},
-    {"/v1/check", RN_TRACE_CHECK, act_check},
-    {"/v1/observe", RN_TRACE_OBSERVE, act_observe},
-    {"/v1/runs", RN_TRACE_BLANK, act_run},
-    {"/v1/drain", RN_TRACE_DRAIN, rn_api_operate_drain},
+    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire, false},     {"/v1/release", RN_TRACE_RELEASE, act_release, false},
+    {"/v1/renew", RN_TRACE_RENEW, act_renew, false},           {"/v1/check", RN_TRACE_CHECK, act_check, false},
+    {"/v1/observe", RN_TRACE_OBSERVE, act_observe, false},     {"/v1/runs", RN_TRACE_BLANK, act_run, false},
+    {"/v1/drain", RN_TRACE_DRAIN, rn_api_operate_drain, true},
 };
 
 /* Of a counter, which the path names. */
 static const api_operation operates[] = {
-    {NULL, RN_TRACE_PAUSE, rn_api_operate},
-    {NULL, RN_TRACE_RESUME, rn_api_operate},
-    {NULL, RN_TRACE_RESET, rn_api_operate},
-    {NULL, RN_TRACE_GRANT, rn_api_operate},
+    {NULL, RN_TRACE_PAUSE, rn_api_operate, true},
+    {NULL, RN_TRACE_RESUME, rn_api_operate, true},
+    {NULL, RN_TRACE_RESET, rn_api_operate, true},
+    {NULL, RN_TRACE_GRANT, rn_api_operate, true},
 };
 
 static const api_operation *operation_find(ration_text path)
@@ -329,7 +331,7 @@ ration_text rn_api_path(ration_text target)
     return rn_text_slice(target, 0, end);
 }
 
-bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head)
+bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client)
 {
     const ration_text path = rn_api_path(head->target);
     const api_operation *operation = operation_find(path);
@@ -340,7 +342,8 @@ bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head)
     }
     if (rn_text_is(path, "/v1/events")) {
         if (rn_text_is(head->method, "GET")) {
-            rn_bulletin_join(rn_gateway_bulletin(api->gateway), in);
+            if (rn_api_may_view(api, in, client))
+                rn_bulletin_join(rn_gateway_bulletin(api->gateway), in);
         } else {
             reject_method(in, "GET");
         }
@@ -349,7 +352,7 @@ bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head)
     if (!rn_api_page_exists(path))
         return false;
     if (rn_text_is(head->method, "GET") || rn_text_is(head->method, "HEAD")) {
-        rn_api_page(api, in, path, rn_text_slice(head->target, path.size, head->target.size));
+        rn_api_page(api, in, client, path, rn_text_slice(head->target, path.size, head->target.size));
     } else {
         reject_method(in, "GET, HEAD");
     }
@@ -398,6 +401,13 @@ void rn_api_end(rn_inbound *in)
     rn_trace_fault fault;
     rn_trace_line asked;
 
+    if (rn_bearer_read(api->config, rn_inbound_head(in)->fields, &call->client) != RN_BEARER_KNOWN) {
+        rn_api_unauthorized(api, in, RN_BEARER_UNKNOWN);
+        rn_api_call_end(call);
+        return;
+    }
+    if (call->operation->operates && !rn_api_may_operate(call))
+        return;
     const rn_trace_op op = call->operation->op;
     const int err = op != RN_TRACE_BLANK ? rn_trace_read_body(&api->reader, op, body, &asked, &fault) : RATION_OK;
     if (err == RATION_OK) {

@@ -2,6 +2,7 @@
 #ifndef RN_SERVE_API_H
 #define RN_SERVE_API_H
 
+#include "serve/clients.h"
 #include "serve/gateway.h"
 #include "serve/keeper.h"
 #include "serve/planning.h"
@@ -30,8 +31,15 @@ int rn_api_new(const rn_api_options *options, rn_api **out);
  */
 void rn_api_free(rn_api *api);
 
-/* A request, if its target is one of the API's; else false, and nothing is done. */
-bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head);
+/*
+ * A request, if its target is one of the API's; else false, and nothing is done. `client` is who asks, NULL one who may
+ * claim anything.
+ */
+bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client);
+/* Answer 401: the token is none, or nobody's. */
+void rn_api_unauthorized(rn_api *api, rn_inbound *in, rn_bearer bearer);
+/* May the client look at pages that tell of everybody? False: it was answered. */
+bool rn_api_may_view(rn_api *api, rn_inbound *in, const rn_client *client);
 /* What the server says about a request, if it was taken: its user is then the API's, else NULL. */
 void rn_api_body(rn_inbound *in, ration_text bytes);
 void rn_api_end(rn_inbound *in);

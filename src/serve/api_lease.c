@@ -39,12 +39,23 @@ static void key_forget(rn_api_lease *lease)
     lease->key = NULL;
 }
 
+/* A key is its client's own: others may have the same, and get nothing by guessing it. */
+static ration_text key_name(uint64_t owner, ration_text key, char buffer[RN_API_KEY_NAME_BYTES])
+{
+    memcpy(buffer, &owner, sizeof owner);
+    memcpy(buffer + sizeof owner, key.data, key.size);
+    return (ration_text){buffer, sizeof owner + key.size};
+}
+
 static int key_keep(rn_api_lease *lease, ration_text key, ration_text body)
 {
-    lease->key = rn_mem_textdup(rn_mem_default(), key);
+    char buffer[RN_API_KEY_NAME_BYTES];
+    const ration_text name = key_name(lease->owner, key, buffer);
+
+    lease->key = rn_mem_textdup(rn_mem_default(), name);
     if (lease->key == NULL)
         return RATION_ERR_NOMEM;
-    lease->key_size = key.size;
+    lease->key_size = name.size;
     lease->body = rn_hash(body.data, body.size);
     const int err = rn_map_add(&lease->api->keys, &lease->by_key, lease->key, lease->key_size);
     if (err != RATION_OK) {
@@ -264,6 +275,7 @@ static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
     lease->asked = rn_loop_now(api->loop);
     lease->api = api;
     lease->call = call;
+    lease->owner = rn_client_id(call->client);
     lease->ttl_us = request->ttl_us != RATION_UNSET ? request->ttl_us : ttl_default(provider);
     request->ttl_us = lease->ttl_us;
     request->user = lease;
@@ -327,9 +339,11 @@ static void acquire_again(rn_api_call *call, const rn_api_lease *lease, ration_t
     rn_api_call_end(call);
 }
 
-static rn_api_lease *key_find(rn_api *api, ration_text key)
+static rn_api_lease *key_find(rn_api *api, const rn_client *client, ration_text key)
 {
-    rn_map_node *node = rn_map_find(&api->keys, key.data, key.size);
+    char buffer[RN_API_KEY_NAME_BYTES];
+    const ration_text name = key_name(rn_client_id(client), key, buffer);
+    rn_map_node *node = rn_map_find(&api->keys, name.data, name.size);
 
     if (node == NULL)
         return NULL;
@@ -345,7 +359,7 @@ static rn_api_lease *key_find(rn_api *api, ration_text key)
 void rn_api_acquire(rn_api_call *call, ration_request *request, ration_text key, ration_text body)
 {
     rn_api *api = call->api;
-    const rn_api_lease *known = key.data != NULL ? key_find(api, key) : NULL;
+    const rn_api_lease *known = key.data != NULL ? key_find(api, call->client, key) : NULL;
 
     if (known != NULL) {
         acquire_again(call, known, body);
@@ -386,7 +400,7 @@ rn_api_lease *rn_api_lease_find(rn_api_call *call, ration_text name)
     const int err = rn_lease_name_read(name, &lease);
     const rn_api_slot *slot = err == RATION_OK && lease.index < api->slot_count ? &api->slots[lease.index] : NULL;
     if (slot != NULL && slot->live != NULL && slot->generation == lease.generation)
-        return slot->live;
+        return rn_api_owns(call, slot->live) ? slot->live : NULL;
     if (slot != NULL && lease.generation <= slot->generation) {
         rn_api_lease_over(call);
         return NULL;

@@ -343,20 +343,23 @@ bool rn_api_page_exists(ration_text path)
            rn_text_is(path, WAITERS) || counter_split(path, &name, &key) || rn_api_job_split(path, &name);
 }
 
-void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query)
+void rn_api_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text path, ration_text query)
 {
     const struct page *page = page_find(path);
     ration_text name, key;
     rn_output body;
 
+    if (rn_api_job_split(path, &name)) {
+        rn_api_job_page(api, in, client, name);
+        return;
+    }
+    if (!rn_api_may_view(api, in, client))
+        return;
     if (page == NULL && page_query(api, in, path, query))
         return;
     if (page == NULL) {
-        if (counter_split(path, &name, &key)) {
+        if (counter_split(path, &name, &key))
             page_counter(api, in, name, key);
-        } else if (rn_api_job_split(path, &name)) {
-            rn_api_job_page(api, in, name);
-        }
         return;
     }
     rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);

@@ -7,18 +7,20 @@
 #include "base/map.h"
 #include "net/buffer.h"
 #include "serve/api.h"
+#include "serve/clients.h"
 #include "serve/lease_name.h"
 #include "serve/reply.h"
 #include "trace/reader.h"
 
-/* Between api.c (requests), api_lease.c (leases and those who wait for one), api_pages.c (reports) and api_plan.c
- * (jobs, their runs and the plan). */
+/* Between api.c (requests), api_lease.c (leases and those who wait for one), api_pages.c (reports), api_permit.c
+ * (who may) and api_plan.c (jobs, their runs and the plan). */
 
 #define RN_API_BODY_MAX 65536
 #define RN_API_KEYS_MAX 65536 /* of leases that live, whose acquire had an Idempotency-Key */
 #define RN_API_KEY_BYTES_MAX 255
-#define RN_API_NAME_MAX 256 /* bytes of a limit's or job's name */
-#define RN_API_KEY_MAX 4096 /* more than any scope key has */
+#define RN_API_KEY_NAME_BYTES (sizeof(uint64_t) + RN_API_KEY_BYTES_MAX) /* with whose it is */
+#define RN_API_NAME_MAX 256                                             /* bytes of a limit's or job's name */
+#define RN_API_KEY_MAX 4096                                             /* more than any scope key has */
 #define RN_API_TTL_US INT64_C(30000000)
 #define RN_API_JSON "application/json"
 
@@ -40,6 +42,7 @@ typedef struct rn_api_lease {
     ration_lease lease;
     rn_api_call *call;         /* WAITING: who is to be answered */
     const rn_account *account; /* NULL: none of the config's */
+    uint64_t owner;            /* rn_client_id of who acquired it */
     ration_time asked;
     int64_t ttl_us;
     int64_t waited_us;   /* RATION_UNSET: refused at once */
@@ -65,6 +68,7 @@ struct rn_api_call {
     rn_api *api;
     rn_inbound *in;
     const struct api_operation *operation;
+    const rn_client *client; /* while it is acted on: who asks; NULL: one who may claim anything */
     rn_buffer body;
     rn_api_lease *waits;      /* NULL: it does not */
     rn_keeper_waiter durable; /* a release that went above a mark: answered when it is written */
@@ -137,8 +141,20 @@ bool rn_api_counter_decode(rn_inbound *in, ration_text *name, char name_buffer[R
                            char key_buffer[RN_API_KEY_MAX]);
 
 /* GET of `path`, which exists; `query` is what stands behind it, with its '?'. */
-void rn_api_page(rn_api *api, rn_inbound *in, ration_text path, ration_text query);
+void rn_api_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text path, ration_text query);
 bool rn_api_page_exists(ration_text path);
+
+/* ---- api_permit.c; false: it was answered, and a call with it has ended */
+
+/* Answer 403 `not_permitted`. `claim` NULL: of no account or tenant. */
+void rn_api_forbid(rn_api *api, rn_inbound *in, const rn_claim *claim, const rn_not_permitted *why);
+bool rn_api_may_operate(rn_api_call *call);
+/* Is the lease this client's, or anybody's? */
+bool rn_api_owns(rn_api_call *call, const rn_api_lease *lease);
+/* May the client ask that? What it leaves open is filled in. */
+bool rn_api_permits(rn_api_call *call, ration_request *request);
+/* May the client name this job? NULL: there is none of that name, which not everybody may know. */
+bool rn_api_knows_job(rn_api *api, rn_inbound *in, const rn_client *client, const rn_job *job);
 
 /* ---- api_plan.c */
 
@@ -148,6 +164,6 @@ void rn_api_run(rn_api_call *call, ration_text body);
 int rn_api_plan_write(rn_api *api, rn_output *out);
 /* GET /v1/plan/jobs/NAME, percent-encoded. False: `path` is none of these. */
 bool rn_api_job_split(ration_text path, ration_text *name);
-void rn_api_job_page(rn_api *api, rn_inbound *in, ration_text name);
+void rn_api_job_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text name);
 
 #endif

@@ -33,6 +33,11 @@ static size_t job_find(const rn_api *api, ration_text name)
     return api->planning != NULL ? rn_jobs_find(rn_planning_jobs(api->planning), name) : SIZE_MAX;
 }
 
+static const rn_job *job_at(const rn_api *api, size_t job)
+{
+    return job != SIZE_MAX ? rn_jobs_at(rn_planning_jobs(api->planning), job) : NULL;
+}
+
 /* ---- the plan */
 
 int rn_api_plan_write(rn_api *api, rn_output *out)
@@ -73,7 +78,7 @@ static void job_show(rn_api *api, rn_inbound *in, size_t job)
     rn_output_fini(&body);
 }
 
-void rn_api_job_page(rn_api *api, rn_inbound *in, ration_text name)
+void rn_api_job_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text name)
 {
     char buffer[RN_API_NAME_MAX];
     ration_text plain;
@@ -84,6 +89,8 @@ void rn_api_job_page(rn_api *api, rn_inbound *in, ration_text name)
         return;
     }
     const size_t job = job_find(api, plain);
+    if ((client == NULL || !client->views) && !rn_api_knows_job(api, in, client, job_at(api, job)))
+        return;
     if (job == SIZE_MAX) {
         reject_job(api, in, plain, "name");
     } else {
@@ -111,6 +118,10 @@ static void run_act(rn_api_call *call, const rn_run_body *asked)
     const size_t job = job_find(api, asked->job);
     const char *why = NULL;
 
+    if (!rn_api_knows_job(api, call->in, call->client, job_at(api, job))) {
+        rn_api_call_end(call);
+        return;
+    }
     if (job == SIZE_MAX) {
         reject_job(api, call->in, asked->job, "job");
         rn_api_call_end(call);

@@ -5,7 +5,7 @@
  *
  * Pages are small and whole, so there is no state beside the server's: a request is answered inside its own callback.
  * A request that the API has taken is that inbound's user; a page has none.
- * Where `settings.token` is set it is asked for, but not by the probes: a supervisor that asks "are you well?" has no
+ * Where the config has tokens one is asked for, but not by the probes: a supervisor that asks "are you well?" has no
  * secrets.
  */
 #include "serve/control.h"
@@ -17,7 +17,6 @@
 #include "serve/api.h"
 #include "serve/reply.h"
 #include "serve/status.h"
-#include "serve/token.h"
 #include "serve/web.h"
 
 #define CONNECTIONS_MAX 10000 /* as many as may wait by default */
@@ -138,18 +137,6 @@ static const struct page *page_find(ration_text path)
 
 /* ---- requests */
 
-/* `Authorization: Bearer TOKEN`; the scheme in any case. */
-static bool authorized(const rn_control *control, const rn_http_head *head)
-{
-    const char *token = rn_config_settings(control->config)->token;
-    const ration_text given = rn_http_find(head->fields, "Authorization");
-
-    if (token == NULL)
-        return true;
-    return given.size > 7 && rn_text_is_nocase(rn_text_slice(given, 0, 7), "Bearer ") &&
-           rn_token_matches(rn_text_trim(rn_text_slice(given, 7, given.size)), token);
-}
-
 /* What every page answers to: others are told so. */
 static bool reads_only(rn_inbound *in, const rn_http_head *head)
 {
@@ -183,27 +170,24 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
                                        .title = "No such page",
                                        .detail = {"the control port has / /healthz /readyz /metrics and /v1/", 57},
                                        .waited_us = RATION_UNSET};
-    static const rn_problem closed = {.status = 401,
-                                      .name = "unauthorized",
-                                      .title = "A token is needed",
-                                      .detail = {"send Authorization: Bearer TOKEN", 32},
-                                      .waited_us = RATION_UNSET};
-    const rn_http_field challenge = {ration_text_of("WWW-Authenticate"), ration_text_of("Bearer")};
     const ration_text path = path_of(head->target);
     const struct page *page = page_find(path);
     const rn_web_file *file = rn_web_find(path);
+    const bool open = file != NULL || (page != NULL && page->open);
     rn_control *control = user;
+    const rn_client *client = NULL;
 
     rn_inbound_set_user(in, NULL);
-    if (file != NULL) {
+    const rn_bearer bearer = open ? RN_BEARER_KNOWN : rn_bearer_read(control->config, head->fields, &client);
+    if (bearer != RN_BEARER_KNOWN) {
+        rn_api_unauthorized(control->api, in, bearer);
+    } else if (file != NULL) {
         if (reads_only(in, head))
             rn_web_answer(in, head, file);
-    } else if ((page == NULL || !page->open) && !authorized(control, head)) {
-        rn_reply_problem(in, &closed, &challenge);
     } else if (page != NULL) {
-        if (reads_only(in, head))
+        if ((open || rn_api_may_view(control->api, in, client)) && reads_only(in, head))
             page_answer(control, in, page);
-    } else if (!rn_api_request(control->api, in, head)) {
+    } else if (!rn_api_request(control->api, in, head, client)) {
         rn_reply_problem(in, &unknown, NULL);
     }
 }

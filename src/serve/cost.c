@@ -68,6 +68,23 @@ static int64_t usual_cost(const ration_defaults *endpoint, const ration_defaults
     return has_cost(general) ? general->cost : RATION_UNIT;
 }
 
+static ration_priority usual_priority(const ration_defaults *endpoint, const ration_defaults *general)
+{
+    if (endpoint != NULL && endpoint->priority != RATION_PRIORITY_UNSET)
+        return endpoint->priority;
+    return general->priority != RATION_PRIORITY_UNSET ? general->priority : RATION_PRIORITY_NORMAL;
+}
+
+ration_priority rn_costs_priority(const rn_costs *costs, ration_text endpoint)
+{
+    const ration_provider_rule *rule = costs->rule;
+    size_t i = 0;
+
+    while (i < rule->endpoint_count && !rn_text_is(endpoint, rule->endpoints[i].path))
+        i++;
+    return usual_priority(i < rule->endpoint_count ? &rule->endpoints[i].defaults : NULL, &rule->defaults);
+}
+
 size_t rn_costs_endpoint(const rn_costs *costs, ration_text path)
 {
     const size_t count = costs->rule->endpoint_count;
@@ -85,6 +102,7 @@ rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path)
     return (rn_cost_found){
         .rule = best != SIZE_MAX ? &costs->provider->endpoint_costs[best] : &costs->provider->cost,
         .usual = usual_cost(endpoint, &costs->rule->defaults),
+        .priority = usual_priority(endpoint, &costs->rule->defaults),
     };
 }
 

@@ -28,6 +28,7 @@ typedef struct rn_costs {
 typedef struct rn_cost_found {
     const rn_cost_rule *rule; /* never NULL; its members may all be absent */
     int64_t usual;            /* what the config says a request costs that tells nothing */
+    ration_priority priority; /* and which it has */
 } rn_cost_found;
 
 /*
@@ -41,6 +42,8 @@ void rn_costs_fini(rn_costs *costs);
 size_t rn_costs_endpoint(const rn_costs *costs, ration_text path);
 /* What holds for calls to `path`: of the most specific template that matches, as in the engine. O(templates). */
 rn_cost_found rn_costs_find(const rn_costs *costs, ration_text path);
+/* The priority of a request that names its template instead, or neither (absent). */
+ration_priority rn_costs_priority(const rn_costs *costs, ration_text endpoint);
 
 /* ---- before the call */
 

@@ -19,7 +19,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "serve/token.h"
 
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
@@ -70,8 +69,7 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     return x;
 }
 
-/* Go by that one from now on; NULL: by none. */
-static void exchange_bind(rn_exchange *x, const rn_destination *to)
+void rn_exchange_bind(rn_exchange *x, const rn_destination *to)
 {
     if (to != NULL)
         rn_destinations_hold(to->all);
@@ -89,7 +87,7 @@ static void exchange_free(rn_exchange *x)
     TAILQ_REMOVE(&x->gateway->states[x->state], x, link);
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
-    exchange_bind(x, NULL);
+    rn_exchange_bind(x, NULL);
     rn_mem_free(rn_mem_default(), x);
 }
 
@@ -251,9 +249,9 @@ void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
 /* ---- refusals */
 
 /* Tell the client and the operator, and end. `detail` absent: the decision's explanation. */
-static void exchange_refuse(rn_exchange *x, const ration_decision *decision, ration_text detail)
+static void exchange_refuse(rn_exchange *x, const ration_decision *decision, ration_text detail, const char *field)
 {
-    const rn_problem problem = {.decision = decision, .detail = detail};
+    const rn_problem problem = {.decision = decision, .detail = detail, .field = ration_text_of(field)};
     const rn_http_fields fields =
         x->in != NULL ? rn_inbound_head(x->in)->fields : (rn_http_fields){.items = NULL, .count = 0};
     char name[NAME_BYTES];
@@ -276,26 +274,24 @@ static void exchange_refused(rn_exchange *x, const ration_decision *decision)
     if (x->attempts > 0) {
         rn_attempt_give(x, RN_RETRY_REFUSED);
     } else {
-        exchange_refuse(x, decision, (ration_text){NULL, 0});
+        exchange_refuse(x, decision, (ration_text){NULL, 0}, NULL);
     }
 }
 
-/* A refusal that needs no decider. */
-static void exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail)
+void rn_exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail, const char *field)
 {
     const ration_decision decision = rn_refusal_of(reason, rn_loop_now(x->gateway->loop));
 
     rn_gateway_turned_away(x->gateway, reason);
-    exchange_refuse(x, &decision, ration_text_of(detail));
+    exchange_refuse(x, &decision, ration_text_of(detail), field);
 }
 
 void rn_exchange_drain(rn_exchange *x)
 {
-    exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down");
+    rn_exchange_turn_away(x, RATION_REASON_DRAINING, "the gateway is shutting down", NULL);
 }
 
-/* A request that cannot be carried out whatever the limits are. */
-static void exchange_reject(rn_exchange *x, int status, const char *title, const char *detail, ration_text field)
+void rn_exchange_reject(rn_exchange *x, int status, const char *title, const char *detail, ration_text field)
 {
     rn_gateway *gw = x->gateway;
     const rn_problem problem = {.status = status,
@@ -330,8 +326,8 @@ static void exchange_error(rn_exchange *x, int err)
 void rn_exchange_unsent(rn_exchange *x, int err)
 {
     if (err == RATION_ERR_INVALID) {
-        exchange_reject(x, 400, "Request cannot be passed on", "a method, target or field is outside HTTP/1.1",
-                        (ration_text){NULL, 0});
+        rn_exchange_reject(x, 400, "Request cannot be passed on", "a method, target or field is outside HTTP/1.1",
+                           (ration_text){NULL, 0});
     } else {
         exchange_error(x, err);
     }
@@ -382,12 +378,12 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head)
 
     /* Its answer would show the client the credential that was added. */
     if (rn_text_is(head->method, "TRACE")) {
-        exchange_reject(x, 501, "Method not supported", "TRACE would show the account's credential", no_field);
+        rn_exchange_reject(x, 501, "Method not supported", "TRACE would show the account's credential", no_field);
         return false;
     }
     if (rn_route_parse(head->target, &x->route) != RATION_OK) {
-        exchange_reject(x, 400, "Malformed target", "the target must be /ACCOUNT/PATH; the gateway is no forward proxy",
-                        no_field);
+        rn_exchange_reject(x, 400, "Malformed target",
+                           "the target must be /ACCOUNT/PATH; the gateway is no forward proxy", no_field);
         return false;
     }
     if (rn_gateway_reserve(gw, head->fields.count) != RATION_OK) {
@@ -403,7 +399,7 @@ static bool exchange_read(rn_exchange *x, const rn_http_head *head)
     rn_builder_text(&b, rn_text_slice(fault.field, 0, 64));
     rn_builder_str(&b, " must be ");
     rn_builder_str(&b, fault.want);
-    exchange_reject(x, 400, "Malformed request field", detail, fault.field);
+    rn_exchange_reject(x, 400, "Malformed request field", detail, fault.field);
     return false;
 }
 
@@ -435,35 +431,6 @@ static int64_t exchange_hold(rn_exchange *x)
         return x->directives.hold_us;
     x->hold = rn_holds_find(x->to->holds, x->route.path);
     return x->hold != NULL ? rn_hold_declare(x->hold) : RATION_UNSET;
-}
-
-/* Ration-Job: whose request it is, and what the config says of such ones where the client is silent. False: it was
- * rejected, and the exchange is over. */
-static bool exchange_assign(rn_exchange *x)
-{
-    rn_gateway *gw = x->gateway;
-    rn_directives *directives = &x->directives;
-
-    if (directives->job.data == NULL || gw->planning == NULL)
-        return true;
-    const rn_jobs *jobs = rn_planning_jobs(gw->planning);
-    const size_t index = rn_jobs_find(jobs, directives->job);
-    const rn_job *job = index != SIZE_MAX ? rn_jobs_at(jobs, index) : NULL;
-    if (job == NULL || rn_config_account(gw->config, job->account) != x->to->account) {
-        exchange_reject(x, 400, "No such job",
-                        job == NULL ? "the config has no job of this name" : "this job is another account's",
-                        ration_text_of("Ration-Job"));
-        return false;
-    }
-    if (directives->tenant.data == NULL && job->tenant != NULL)
-        directives->tenant = ration_text_of(job->tenant);
-    if (directives->priority == RATION_PRIORITY_UNSET)
-        directives->priority = job->priority;
-    if (directives->cost == RATION_UNSET)
-        directives->cost = job->cost;
-    x->job = index;
-    rn_planning_arrives(gw->planning, index);
-    return true;
 }
 
 /* How many retries there may be and until when, once it is known whom the call is for. */
@@ -506,10 +473,10 @@ static void exchange_unasked(rn_exchange *x, int err)
     if (x->attempts > 0) {
         rn_attempt_give(x, RN_RETRY_REFUSED);
     } else if (err == RATION_ERR_INVALID) {
-        exchange_reject(x, rn_inbound_head(x->in)->target.size > LONG_TARGET_BYTES ? 414 : 400,
-                        "Request cannot be decided on",
-                        "its path, its names or a number in its fields are beyond what limits can be kept by",
-                        (ration_text){NULL, 0});
+        rn_exchange_reject(x, rn_inbound_head(x->in)->target.size > LONG_TARGET_BYTES ? 414 : 400,
+                           "Request cannot be decided on",
+                           "its path, its names or a number in its fields are beyond what limits can be kept by",
+                           (ration_text){NULL, 0});
     } else {
         exchange_error(x, err);
     }
@@ -667,7 +634,7 @@ static void exchange_price(rn_exchange *x, const rn_http_head *head)
 static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
 {
     rn_gateway *gw = user;
-    const char *token = rn_config_settings(gw->config)->token;
+    const rn_client *client;
 
     gw->counts.requests++;
     rn_exchange *x = exchange_new(gw, in);
@@ -678,20 +645,13 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
     }
     if (!exchange_read(x, head))
         return;
-    if (token != NULL && !rn_token_matches(x->directives.token, token)) {
-        exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "Ration-Token is missing or wrong");
+    if (!rn_exchange_identify(x, &client))
         return;
-    }
     if (rn_gateway_draining(gw)) {
         rn_exchange_drain(x);
         return;
     }
-    exchange_bind(x, rn_gateway_find(gw, x->route.account));
-    if (x->to == NULL) {
-        exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured");
-        return;
-    }
-    if (exchange_assign(x))
+    if (rn_exchange_address(x, client) && rn_exchange_permit(x, client))
         exchange_price(x, head);
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/queue.h>
 
+#include "serve/clients.h"
 #include "serve/cost.h"
 #include "serve/destinations.h"
 #include "serve/directives.h"
@@ -12,7 +13,8 @@
 #include "serve/retry.h"
 #include "serve/route.h"
 
-/* One call's life. Private to gateway.c, destinations.c, exchange.c, span.c, attempt.c, upstream.c, check.c. */
+/* One call's life. Private to gateway.c, destinations.c, exchange.c, permit.c, span.c, attempt.c, upstream.c and
+ * check.c. */
 
 /* What the event of a call tells beside what the exchange knows anyway. */
 typedef struct rn_span {
@@ -86,6 +88,7 @@ typedef struct rn_exchange {
 } rn_exchange;
 
 #define RN_NO_JOB SIZE_MAX
+#define RN_ACCOUNT_MAX_BYTES 256
 #define RN_KEPT_MAX_BYTES ((size_t)128 << 20) /* of all calls; beyond it defaults hold, and no retry follows */
 
 TAILQ_HEAD(rn_exchange_list, rn_exchange);
@@ -123,6 +126,7 @@ struct rn_gateway {
     rn_log_gate refusal_gates[RATION_REASON_COUNT];
     rn_log_gate fault_gates[RN_FAULT_KINDS];
     rn_log_gate malformed_gate;
+    rn_log_gate token_gate;
     rn_log_gate penalty_gate;
     rn_log_gate limit_gate;
     rn_log_gate breaker_gate;
@@ -165,8 +169,14 @@ void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *wor
 /* The call was granted and could not even be started: `err` is net's. Answers and ends. */
 void rn_exchange_unsent(rn_exchange *x, int err);
 void rn_exchange_enter(rn_exchange *x, rn_exchange_state state);
+/* Go by that one from now on; NULL: by none. */
+void rn_exchange_bind(rn_exchange *x, const rn_destination *to);
 /* It was not granted yet, and never will be: refused with `draining`. */
 void rn_exchange_drain(rn_exchange *x);
+/* A refusal that needs no decider: answers and ends. `field` is at fault; NULL: none of the request's. */
+void rn_exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail, const char *field);
+/* A request that cannot be carried out whatever the limits are: the same. `field` absent: none is at fault. */
+void rn_exchange_reject(rn_exchange *x, int status, const char *title, const char *detail, ration_text field);
 /* The one way out, from every state. The exchange is dead afterwards. */
 void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 /* Ration-Request-Id; at least 40 bytes. */
@@ -210,6 +220,15 @@ bool rn_attempt_broke(rn_exchange *x, rn_upstream_fault fault, const char *words
 void rn_attempt_give(rn_exchange *x, rn_retry_verdict why);
 /* The gateway drains: no attempt that has not asked for its lease yet is made. */
 void rn_attempts_stop(rn_gateway *gw);
+
+/* ---- permit.c; false: it was answered, and the exchange is over */
+
+/* Whose token the request shows. */
+bool rn_exchange_identify(rn_exchange *x, const rn_client **out);
+/* The account that it is for. */
+bool rn_exchange_address(rn_exchange *x, const rn_client *client);
+/* Its job, tenant, class and priority; what it leaves open of them is filled in. */
+bool rn_exchange_permit(rn_exchange *x, const rn_client *client);
 
 /* ---- check.c */
 

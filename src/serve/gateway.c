@@ -22,7 +22,6 @@
 #include "base/units.h"
 #include "serve/exchange.h"
 
-#define ACCOUNT_MAX_BYTES 256
 #define BREAKER_LINES 20 /* a second */
 #define EVENTS_A_TURN 500
 #define TARGET_MAX_BYTES ((size_t)256 << 10)
@@ -112,6 +111,12 @@ static void event_tell(rn_gateway *gw, const ration_event *event)
 void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason)
 {
     gw->counts.refusals[reason]++;
+}
+
+void rn_gateway_token_refused(rn_gateway *gw)
+{
+    gw->counts.tokens_refused++;
+    rn_log_gated(gw->log, &gw->token_gate, rn_loop_now(gw->loop), "warn", "a token is missing or nobody's", NULL);
 }
 
 void rn_gateway_operated(rn_gateway *gw, const char *did, const ration_counter_name *counter, int64_t units)
@@ -267,7 +272,7 @@ int rn_gateway_reserve(rn_gateway *gw, size_t count)
 
 const rn_destination *rn_gateway_find(rn_gateway *gw, ration_text name)
 {
-    char buffer[ACCOUNT_MAX_BYTES];
+    char buffer[RN_ACCOUNT_MAX_BYTES];
     ration_text plain;
 
     if (rn_route_decode(name, buffer, sizeof buffer, &plain) != RATION_OK)
@@ -491,6 +496,11 @@ size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away)
 const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider)
 {
     return provider < gw->destinations->hold_count ? &gw->destinations->holds[provider] : NULL;
+}
+
+const rn_costs *rn_gateway_costs(const rn_gateway *gw, size_t provider)
+{
+    return &gw->destinations->costs[provider];
 }
 
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out)

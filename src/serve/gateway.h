@@ -57,6 +57,7 @@ typedef struct rn_gateway_counters {
     uint64_t requests;
     uint64_t malformed;                     /* answered 400 or 501 by the gateway itself */
     uint64_t refusals[RATION_REASON_COUNT]; /* by the gateway itself, beside the decider's */
+    uint64_t tokens_refused;                /* requests, at either port, without a token that is somebody's */
     uint64_t responses[6];                  /* sent to clients by class, 2xx at [2] */
     uint64_t faults[RN_UPSTREAM_BROKEN + 1];
     uint64_t gone_waiting; /* clients that left while they waited */
@@ -116,6 +117,8 @@ void rn_gateway_settle(rn_gateway *gw);
 
 /* The API has refused somebody by itself, without the decider: it counts as the gateway's own refusals do. */
 void rn_gateway_turned_away(rn_gateway *gw, ration_reason reason);
+/* A request, here or at the control port, has no token that is somebody's. */
+void rn_gateway_token_refused(rn_gateway *gw);
 /* An operator did that: into the log. `counter` NULL: to the whole. */
 void rn_gateway_operated(rn_gateway *gw, const char *did, const ration_counter_name *counter, int64_t units);
 /* Take no new calls, as when it closes, but keep the listener: those who come hear `draining`. */
@@ -134,6 +137,8 @@ const char *rn_check_result_name(rn_check_result result);
 size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away);
 /* Where a provider learns how long its leases are held; by its index, NULL past the end. */
 const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider);
+/* What calls to a provider cost, and which priority they have, by its index in the rules. */
+const rn_costs *rn_gateway_costs(const rn_gateway *gw, size_t provider);
 /* Sums over all providers. */
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out);
 

@@ -256,6 +256,8 @@ static const struct metric {
     {"ration_draining", "gauge", "1 while the process is shutting down.", NULL, offsetof(rn_snapshot, draining)},
     {"ration_requests_total", "counter", "Requests that reached the gateway.", NULL,
      offsetof(rn_snapshot, gateway.requests)},
+    {"ration_tokens_refused_total", "counter", "Requests without a token that is somebody's, at either port.", NULL,
+     offsetof(rn_snapshot, gateway.tokens_refused)},
     {"ration_malformed_total", "counter", "Requests that the gateway could not accept, whatever the limits.", NULL,
      offsetof(rn_snapshot, gateway.malformed)},
     {"ration_grants_total", "counter", "Leases granted.", NULL, offsetof(rn_snapshot, totals.granted)},

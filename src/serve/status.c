@@ -292,6 +292,7 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
         {"clockWentBack", s->totals.clock_went_back},
         {"requests", s->gateway.requests},
         {"malformed", s->gateway.malformed},
+        {"tokensRefused", s->gateway.tokens_refused},
         {"clientsGoneWaiting", s->gateway.gone_waiting},
         {"clientsGoneRunning", s->gateway.gone_running},
         {"retries", s->gateway.sent_again},

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing secrets: every byte that was given is looked at, whatever has differed before. */
+/*
+ * Comparing secrets: every byte is looked at, whatever has differed before. Lengths are no secret; so a long list of
+ * tokens costs little.
+ */
 #include "serve/token.h"
 
 bool rn_token_matches(ration_text given, const char *want)
 {
     const ration_text token = ration_text_of(want);
-    unsigned char differ = given.size != token.size;
+    unsigned char differ = 0;
 
-    for (size_t i = 0; i < given.size && token.size > 0; i++)
-        differ |= (unsigned char)(given.data[i] ^ token.data[i % token.size]);
+    if (given.size != token.size)
+        return false;
+    for (size_t i = 0; i < token.size; i++)
+        differ |= (unsigned char)(given.data[i] ^ token.data[i]);
     return differ == 0;
 }

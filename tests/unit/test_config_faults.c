@@ -61,8 +61,6 @@ static const struct {
     {"unknown, without", PROVIDER "  colour: red\n", "f:4:3: providers[0].colour: unknown key\n"},
     {"twice", PROVIDER "  name: q\n",
      "f:4:3: providers[0].name: the key stands here a second time (the first is in line 2)\n"},
-    {"not yet supported, of the file", PROVIDER "clients: {}\n",
-     "f:4:1: clients: this key is not supported yet by this version\n"},
     {"not yet supported, of settings", PROVIDER "settings: { fleet: {} }\n",
      "f:4:13: settings.fleet: this key is not supported yet by this version\n"},
     {"missing", "providers: [{}]\n",

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a call through the gateway claims, before the decider is asked: its token, its account, its job, its tenant.
+ *
+ * A client whose accounts are listed gets the same answer for an account of others and for one that does not exist.
+ * What the config gives to a call that claims nothing (a job's tenant, a path's priority) is held against what the
+ * client may claim, too: by naming a job nobody gets more than by naming its parts.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "serve/exchange.h"
+
+#define TOKEN_FIELD "Ration-Token"
+
+bool rn_exchange_identify(rn_exchange *x, const rn_client **out)
+{
+    switch (rn_bearer_find(x->gateway->config, x->directives.token, out)) {
+    case RN_BEARER_KNOWN:
+        return true;
+    case RN_BEARER_SILENT:
+        rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "a token is needed here: send it as Ration-Token",
+                              TOKEN_FIELD);
+        break;
+    case RN_BEARER_UNKNOWN:
+        rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "the token in Ration-Token is nobody's", TOKEN_FIELD);
+        break;
+    }
+    rn_gateway_token_refused(x->gateway);
+    return false;
+}
+
+/* The account as the client wrote it, for a list of the same names. */
+static ration_text account_name(const rn_route *route, char buffer[RN_ACCOUNT_MAX_BYTES])
+{
+    ration_text name;
+
+    return rn_route_decode(route->account, buffer, RN_ACCOUNT_MAX_BYTES, &name) == RATION_OK ? name : route->account;
+}
+
+bool rn_exchange_address(rn_exchange *x, const rn_client *client)
+{
+    char buffer[RN_ACCOUNT_MAX_BYTES];
+    rn_not_permitted why;
+
+    if (client != NULL && !rn_client_permits_account(client, account_name(&x->route, buffer), &why)) {
+        rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, why.text, NULL);
+        return false;
+    }
+    rn_exchange_bind(x, rn_gateway_find(x->gateway, x->route.account));
+    if (x->to == NULL)
+        rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured", NULL);
+    return x->to != NULL;
+}
+
+/* Ration-Job. `*out` is NULL without one. False: it is none that the client may name for this account. */
+static bool job_find(rn_exchange *x, const rn_client *client, ration_text name, const rn_job **out)
+{
+    rn_gateway *gw = x->gateway;
+    const char *const account = x->to->account->name;
+    const char *why = "the config has no job of this name";
+
+    *out = NULL;
+    if (name.data == NULL || gw->planning == NULL)
+        return true;
+    const rn_jobs *jobs = rn_planning_jobs(gw->planning);
+    const size_t index = rn_jobs_find(jobs, name);
+    const rn_job *job = index != SIZE_MAX ? rn_jobs_at(jobs, index) : NULL;
+    if (rn_client_is_bound(client)) {
+        why = "this account has no job of this name that the client may name";
+        if (job != NULL && !rn_client_knows_job(client, account, job->tenant))
+            job = NULL;
+    }
+    if (job != NULL && rn_config_account(gw->config, job->account) != x->to->account) {
+        why = rn_client_is_bound(client) ? why : "this job is another account's";
+        job = NULL;
+    }
+    if (job == NULL) {
+        rn_exchange_reject(x, 400, "No such job", why, ration_text_of("Ration-Job"));
+        return false;
+    }
+    x->job = index;
+    *out = job;
+    return true;
+}
+
+/* The field of a request that has a part of its claim; NULL: it is the path. */
+static const char *field_of(const char *part)
+{
+    static const char *const fields[][2] = {
+        {"tenant", "Ration-Tenant"}, {"class", "Ration-Class"}, {"priority", "Ration-Priority"}};
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(fields[i][0], part) == 0)
+            return fields[i][1];
+    }
+    return NULL;
+}
+
+bool rn_exchange_permit(rn_exchange *x, const rn_client *client)
+{
+    rn_directives *directives = &x->directives;
+    const rn_job *job = NULL;
+    rn_not_permitted why;
+
+    if (!job_find(x, client, directives->job, &job))
+        return false;
+
+    rn_claim claim = {.account = ration_text_of(x->to->account->name),
+                      .tenant = directives->tenant,
+                      .class_name = directives->class_name,
+                      .priority = directives->priority,
+                      .usual = job != NULL ? job->priority : RATION_PRIORITY_NORMAL};
+    if (job != NULL && claim.tenant.data == NULL && job->tenant != NULL)
+        claim.tenant = ration_text_of(job->tenant);
+    if (job == NULL && client != NULL && client->priority != RATION_PRIORITY_CRITICAL)
+        claim.usual = rn_costs_find(x->to->costs, x->route.path).priority;
+    if (!rn_client_permits(client, &claim, &why)) {
+        x->job = RN_NO_JOB;
+        rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, why.text, field_of(why.part));
+        return false;
+    }
+    directives->tenant = claim.tenant;
+    directives->priority = claim.priority;
+    if (job == NULL)
+        return true;
+    if (directives->priority == RATION_PRIORITY_UNSET)
+        directives->priority = job->priority;
+    if (directives->cost == RATION_UNSET)
+        directives->cost = job->cost;
+    rn_planning_arrives(x->gateway->planning, x->job);
+    return true;
+}

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: MIT
+"""`clients:`, who may claim what: at the gateway, at the API, at the pages; and that no token is ever seen."""
+
+import json
+import subprocess
+
+import pytest
+
+import api as openapi
+from api import Api, operations
+from house import RATION, Client, Gateway, one_provider, until
+from recorder import Recorder
+
+URL = "http://127.0.0.1:9"  # nobody is asked
+MASTER, BILLING, BATCH, WATCH, OPS = TOKENS = [f"t0k-{name}-sekrit" for name in
+                                              ("master", "billing", "batch", "watch", "ops")]
+CLIENTS = [
+    {"name": "billing", "token": BILLING, "accounts": ["a"], "tenants": ["acme"], "classes": ["people"],
+     "priority": "high"},
+    {"name": "batch", "token": BATCH, "accounts": ["a", "b"], "tenants": ["acme", "globex"], "priority": "low"},
+    {"name": "watch", "token": WATCH, "accounts": [], "view": True},
+    {"name": "ops", "token": OPS, "operator": True},
+]
+DAILY = {"name": "daily", "kind": "quota", "max": 1000, "window": {"period": "day", "timezone": "UTC"},
+         "scope": {"by": ["account"]}}
+JOBS = [{"name": "tick", "account": "a", "endpoint": "GET /x", "interval": "1h", "tenant": "acme"},
+        {"name": "tock", "account": "b", "endpoint": "GET /x", "interval": "1h"},
+        {"name": "theirs", "account": "a", "endpoint": "GET /x", "interval": "1h", "tenant": "initech"},
+        {"name": "rush", "account": "a", "endpoint": "GET /x", "interval": "1h", "priority": "critical"}]
+
+
+def config_of(url, clients=CLIENTS, **settings):
+    config = one_provider(url, [DAILY], settings={"token": MASTER, **settings}, endpoints=["/x"])
+    config["accounts"] += [{"name": name, "provider": "p"} for name in ("b", "secret-account")]
+    return {**config, "tenants": {"acme": 1, "globex": 1, "initech": 1}, "jobs": JOBS, "clients": clients}
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+class Governed(Gateway):
+    """It looks at itself with the operator's own token."""
+
+    def control(self, target, method="GET", fields=(), token=MASTER):
+        return super().control(target, method, {**bearer(token), **dict(fields)})
+
+    def call(self, method, target, fields=(), body=None, token=None):
+        return super().call(method, target, {**({"Ration-Token": token} if token else {}), **dict(fields)}, body)
+
+
+@pytest.fixture(scope="module")
+def recorder():
+    one = Recorder()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def gw(recorder, tmp_path_factory):
+    """One for all: nobody leaves anything in it. At the end nothing that it ever said has a token in it."""
+    folder = tmp_path_factory.mktemp("clients")
+    one = Governed(config_of(recorder.url), folder, "--record", str(folder / "trace.jsonl"))
+    yield one
+    pages = [one.control(page).body.decode() for page in
+             ("/metrics", "/v1/status", "/v1/refusals", "/v1/limits", "/v1/plan", "/v1/leases")]
+    one.close()
+    for text in [one.text(), *pages, *(path.read_text() for path in folder.glob("trace*"))]:
+        assert "sekrit" not in text
+
+
+@pytest.fixture
+def as_(gw):
+    """The API as one client sees it, each answer held against openapi.yaml."""
+    return lambda token: Api(gw, token)
+
+
+def forbidden(answer, *words, field=None):
+    assert (answer.status, answer["Ration-Refused"]) == (403, "not_permitted"), answer.body
+    document = answer.json()
+    assert (document["reason"], document["category"], document["retryable"]) == ("not_permitted", "caller", False)
+    assert document.get("field") == field
+    assert answer["Retry-After"] is None
+    for word in words:
+        assert word in document["detail"]
+    for name in ("secret-account", "initech", "sekrit"):
+        assert name not in answer.body.decode(), "of others nothing is told"
+
+
+# ---- the gateway
+
+FIELDS = {"tenant": "Ration-Tenant", "class": "Ration-Class", "priority": "Ration-Priority"}
+CALLS = [
+    # who, account, fields, None: it goes out, else (the part, words)
+    ("the only tenant is meant", BILLING, "a", {}, None),
+    ("what is listed", BILLING, "a", {"Ration-Tenant": "acme", "Ration-Class": "people", "Ration-Priority": "high"},
+     None),
+    ("lower than the highest", BILLING, "a", {"Ration-Priority": "low"}, None),
+    ("an account of others", BILLING, "b", {}, ("account", "'billing'", "other than: a")),
+    ("one that nobody knows", BILLING, "zz", {}, ("account", ": a;")),
+    ("one that exists", BILLING, "secret-account", {}, ("account", ": a;")),
+    ("with an escape", BILLING, "%61", {}, None),
+    ("an account that is no text", BILLING, "%FF%00", {}, ("account", ": a;")),
+    ("a tenant of others", BILLING, "a", {"Ration-Tenant": "globex"}, ("tenant", "other than: acme;")),
+    ("a slip of the pen", BILLING, "a", {"Ration-Tenant": "acne"}, ("tenant", "did you mean 'acme'?")),
+    ("a class", BILLING, "a", {"Ration-Class": "batch"}, ("class", "people")),
+    ("a priority", BILLING, "a", {"Ration-Priority": "critical"}, ("priority", "above high")),
+    ("one of two tenants", BATCH, "b", {"Ration-Tenant": "globex"}, None),
+    ("none of two tenants", BATCH, "b", {}, ("tenant", "must name", "acme, globex")),
+    ("a priority above low", BATCH, "b", {"Ration-Tenant": "acme", "Ration-Priority": "normal"},
+     ("priority", "above low")),
+    ("a job", BILLING, "a", {"Ration-Job": "tick"}, None),
+    ("a job without a tenant", BATCH, "b", {"Ration-Job": "tock", "Ration-Tenant": "acme"}, None),
+    ("a job with a priority", BATCH, "a", {"Ration-Job": "rush", "Ration-Tenant": "acme"}, None),
+    ("no account at all", WATCH, "a", {}, ("account", "may claim no account;")),
+    ("an operator", OPS, "secret-account", {"Ration-Tenant": "initech", "Ration-Priority": "critical"}, None),
+    ("the master", MASTER, "secret-account", {}, None),
+]
+
+
+@pytest.mark.parametrize("token, account, fields, no", [row[1:] for row in CALLS], ids=[row[0] for row in CALLS])
+def test_calls(gw, recorder, token, account, fields, no):
+    recorder.take()
+    answer = gw.call("GET", f"/{account}/x", fields, token=token)
+    if no:
+        forbidden(answer, *no[1:], field=FIELDS.get(no[0]))
+        assert recorder.take()[0] == []
+        return
+    assert answer.status == 200, answer.body
+    (request,) = recorder.take()[0]
+    assert not any(name.startswith("ration-") or b"sekrit" in value for name, value in request.fields)
+
+
+@pytest.mark.parametrize("job", ["tock", "theirs", "none"])
+def test_jobs_of_others(gw, job):
+    """Whether there is such a job is not told."""
+    answer = gw.call("GET", "/a/x", {"Ration-Job": job}, token=BILLING)
+    assert answer.status == 400 and answer.json()["field"] == "Ration-Job"
+    assert answer.json()["detail"] == "this account has no job of this name that the client may name"
+
+
+def test_what_is_claimed_by_silence(gw):
+    """A tenant that is meant is told to those who listen, and so is a priority that was lowered."""
+    with Client(gw.control_port) as stream:
+        stream.ask("GET", "/v1/events", bearer(OPS))
+        status, _, _ = stream.head()
+        assert status == 200
+        until(lambda: gw.metrics()["ration_events_listeners"] == 1, "somebody listens")
+        assert gw.call("GET", "/a/x", token=BILLING).status == 200
+        told = b""
+        while b'"type":"call"' not in told or not told.endswith(b"\n\n"):
+            told += stream.chunk()
+        assert b'"tenant":"acme"' in told
+
+
+TOKENS_THAT_ARE_NONE = [
+    ("none", b"", 403),
+    ("empty", b"Ration-Token:\r\n", 400),
+    ("blank", b"Ration-Token:  \t \r\n", 400),
+    ("nobody's", b"Ration-Token: nobody\r\n", 403),
+    ("cut", b"Ration-Token: " + BILLING[:-1].encode() + b"\r\n", 403),
+    ("longer", b"Ration-Token: " + BILLING.encode() + b"x\r\n", 403),
+    ("in capitals", b"Ration-Token: " + BILLING.upper().encode() + b"\r\n", 403),
+    ("no UTF-8", b"Ration-Token: \xff\xfe\xc3\r\n", 403),
+    ("huge", b"Ration-Token: " + b"x" * 30000 + b"\r\n", 403),
+    ("with a blank in it", b"Ration-Token: " + BILLING.encode() + b" x\r\n", 403),
+    ("two in one", b"Ration-Token: " + BILLING.encode() + b", " + BATCH.encode() + b"\r\n", 403),
+    ("twice", b"Ration-Token: %s\r\nration-token: %s\r\n" % (BILLING.encode(), BILLING.encode()), 400),
+    ("in another field", b"Authorization: Bearer " + BILLING.encode() + b"\r\n", 403),
+    ("with a scheme", b"Ration-Token: Bearer " + BILLING.encode() + b"\r\n", 403),
+    ("blanks around are none of it", b"Ration-Token: \t " + BILLING.encode() + b" \t\r\n", 200),
+]
+
+
+@pytest.mark.parametrize("lines, status", [row[1:] for row in TOKENS_THAT_ARE_NONE],
+                         ids=[row[0] for row in TOKENS_THAT_ARE_NONE])
+def test_tokens_at_the_gateway(gw, recorder, lines, status):
+    before = gw.status()["totals"]
+    recorder.take()
+    with gw.client() as client:
+        answer = client.send(b"GET /a/x HTTP/1.1\r\nHost: g\r\n" + lines + b"\r\n").answer()
+    assert answer.status == status, answer.body
+    assert b"sekrit" not in answer.body and b"xxx" not in answer.body
+    assert len(recorder.take()[0]) == (status == 200)
+    after = gw.status()["totals"]
+    assert after["tokensRefused"] - before["tokensRefused"] == (status == 403)
+    counted = [totals["refusals"].get("not_permitted", 0) for totals in (before, after)]
+    assert counted[1] - counted[0] == (status == 403)
+
+
+# ---- the control port
+
+
+@pytest.mark.parametrize("field", [
+    None, "", "Bearer", "Bearer ", f"Basic {OPS}", OPS, "Bearer nobody", f"Bearer {OPS}, {OPS}", "Bearer \xff\xfe",
+    "Bearer " + "x" * 30000, f"Bearer {OPS[:-1]}"], ids=lambda field: str(field)[:12])
+def test_tokens_at_the_control_port(gw, field):
+    with Client(gw.control_port) as client:
+        for target, open_ in (("/v1/status", False), ("/v1/none", False), ("/healthz", True), ("/readyz", True)):
+            answer = client.call("GET", target, {} if field is None else {"Authorization": field})
+            assert answer.status == (200 if open_ else 401), (target, answer.body)
+            assert open_ or (answer["WWW-Authenticate"] == "Bearer" and b"sekrit" not in answer.body)
+
+
+def test_two_tokens_at_the_control_port(gw):
+    line = f"Authorization: Bearer {OPS}\r\n"
+    with Client(gw.control_port) as client:
+        assert client.send(f"GET /v1/status HTTP/1.1\r\nHost: g\r\n{line}{line}\r\n").answer().status == 401
+
+
+def test_who_may_look(gw, as_):
+    assert as_(None).get("limits").status == 401
+    for token, views in ((MASTER, True), (OPS, True), (WATCH, True), (BILLING, False), (BATCH, False)):
+        for page in ("limits", "limits/daily/a", "leases", "waiters", "refusals", "plan", "fairness", "allocation"):
+            answer = as_(token).get(page)
+            assert answer.status in (200, 404) if views else answer.status == 403, (token, page)
+        for page in ("/metrics", "/v1/status", "/v1/events"):
+            if views and page == "/v1/events":
+                continue
+            answer = gw.control(page, token=token)
+            if views:
+                assert answer.status == 200
+            else:
+                forbidden(answer, "view: true")
+    assert as_(BILLING).get("plan/jobs/tick").status == 200, "its own job is no secret to it"
+    for job in ("tock", "theirs", "none"):
+        forbidden(as_(BILLING).get(f"plan/jobs/{job}"))
+    assert as_(OPS).get("plan/jobs/none").status == 404
+
+
+@pytest.mark.parametrize("target", ["limits/daily/a/pause", "limits/daily/a/resume", "limits/daily/a/reset",
+                                    "limits/daily/a/grant", "drain"])
+def test_operators_alone_operate(as_, target):
+    for token in (BILLING, BATCH, WATCH):
+        forbidden(as_(token).post(target, {"units": 1} if "grant" in target else {}), "operator: true")
+
+
+def test_an_operator_operates(gw, as_):
+    as_(BILLING).release(as_(BILLING).granted({"account": "a"}))
+    for token in (OPS, MASTER):
+        for verb, body in (("pause", {}), ("resume", {}), ("grant", {"units": 1})):
+            assert as_(token).post(f"limits/daily/a/{verb}", body).status == 200
+
+
+def test_what_may_be_acquired(as_):
+    rows = [
+        (BILLING, {"account": "a"}, None),
+        (BILLING, {"account": "a", "tenant": "acme", "class": "people", "priority": "high"}, None),
+        (BILLING, {"account": "secret-account"}, "account"),
+        (BILLING, {"provider": "p"}, "account"),
+        (BILLING, {"account": "a", "tenant": "initech"}, "tenant"),
+        (BILLING, {"account": "a", "tenant": ""}, "tenant"),
+        (BILLING, {"account": "a", "class": "other"}, "class"),
+        (BILLING, {"account": "a", "priority": "critical"}, "priority"),
+        (BILLING, {"account": "a", "credential": "0123456789abcdef"}, "credential"),
+        (BATCH, {"account": "b"}, "tenant"),
+        (BATCH, {"account": "b", "tenant": "globex"}, None),
+        (WATCH, {"account": "a"}, "account"),
+        (OPS, {"account": "secret-account", "tenant": "initech"}, None),
+    ]
+    for token, body, part in rows:
+        for name in ("acquire", "check"):
+            answer = as_(token).post(name, body)
+            if part:
+                forbidden(answer, field=part)
+                continue
+            assert answer.status == 200, (body, answer.body)
+            if name == "acquire":
+                as_(token).release(answer.json()["lease"])
+
+
+def test_a_priority_that_is_not_claimed(as_):
+    """It is at most the client's highest, whatever the config would give."""
+    lease = as_(BATCH).granted({"account": "b", "tenant": "acme"})
+    (row,) = as_(OPS).get("leases").json()["leases"]
+    assert (row["id"], row["priority"], row["tenant"]) == (lease, "low", "acme")
+    as_(BATCH).release(lease)
+
+
+def test_a_lease_is_its_clients(as_):
+    lease = as_(BILLING).granted({"account": "a"})
+    for name in ("renew", "observe", "release"):
+        forbidden(as_(BATCH).post(name, {"lease": lease}), "another client")
+    for token in (BILLING, OPS, MASTER):
+        assert as_(token).post("renew", {"lease": lease}).status == 200
+    as_(OPS).release(lease)
+    assert as_(BATCH).post("release", {"lease": lease}).status == 410
+    lease = as_(MASTER).granted({"account": "a"})
+    forbidden(as_(BILLING).post("release", {"lease": lease}), "another client")
+    as_(MASTER).release(lease)
+
+
+def test_a_key_is_its_clients(as_):
+    """Guessing an Idempotency-Key gives nobody the lease of another."""
+    key, body = {"Idempotency-Key": "k"}, {"account": "a", "tenant": "acme"}
+    leases = [as_(token).granted(body, key) for token in (BILLING, BATCH, BILLING, BATCH)]
+    assert leases[0] == leases[2] != leases[1] == leases[3]
+    as_(BILLING).release(leases[0])
+    as_(BATCH).release(leases[1])
+
+
+def test_whose_runs_are_reported(as_):
+    assert as_(BILLING).post("runs", {"job": "tick", "requests": 1}).status == 200
+    for job in ("tock", "theirs", "none"):
+        forbidden(as_(BILLING).post("runs", {"job": job, "requests": 1}))
+    assert as_(OPS).post("runs", {"job": "none", "requests": 1}).status == 404
+
+
+def test_refusals_are_kept_and_told(gw):
+    with Client(gw.control_port) as stream:
+        stream.ask("GET", "/v1/events", bearer(WATCH))
+        assert stream.head()[0] == 200
+        until(lambda: gw.metrics()["ration_events_listeners"] == 1, "somebody listens")
+        assert gw.call("GET", "/a/x", {"Ration-Tenant": "globex"}, token=BILLING).status == 403
+        told = b""
+        while b'"type":"refused"' not in told or not told.endswith(b"\n\n"):
+            told += stream.chunk()
+    assert b'"reason":"not_permitted"' in told
+    (row, *_) = gw.control("/v1/refusals?reason=not_permitted").json()["refusals"]
+    assert (row["account"], row["tenant"], row["reason"]) == ("a", "globex", "not_permitted")
+    assert "client 'billing' may claim no tenant other than: acme" in row["explanation"]
+    gw.line("msg=refused reason=not_permitted")
+    assert gw.metrics()['ration_refusals_total{reason="not_permitted"}'] > 0
+
+
+def test_every_operation_may_be_forbidden(as_):
+    """Each has its 401 and its 403, as openapi.yaml says."""
+    unknown, bound = as_("nobody"), as_(WATCH)
+    lease = as_(MASTER).granted({"account": "a"})
+    for method, path, operation in operations():
+        target = path.replace("{name}", "daily").replace("{key}", "a")
+        bodies = {"release": {"lease": lease}, "observe": {"lease": lease}, "renew": {"lease": lease},
+                  "run": {"job": "tick", "requests": 1}, "grant": {"units": 1}}
+        body = json.dumps(bodies.get(operation["operationId"], {} if path.endswith("drain") else {})).encode()
+        fields = {"Content-Type": "application/json"}
+        assert unknown.call(method, target, fields, body).status == 401
+        token = BILLING if method == "GET" else WATCH
+        name = target.removeprefix("/v1/plan/jobs/")
+        target = target if name == target else "/v1/plan/jobs/theirs"
+        answer = as_(token).call(method, target, fields, body)
+        forbidden(answer, field="account" if operation["operationId"] in ("acquire", "check") else None)
+    promised = {operation["operationId"] for _, _, operation in operations() if "403" in operation["responses"]}
+    assert promised == {operation["operationId"] for _, _, operation in operations()}
+    assert bound.post("check", {"account": "a"}).status == 403
+    as_(MASTER).release(lease)
+    assert openapi.document()["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+
+
+# ---- the config
+
+
+def test_without_a_token_of_the_operator(recorder, tmp_path):
+    """Where clients are named, everybody needs a token, on loopback too."""
+    config = config_of(recorder.url)
+    del config["settings"]["token"]
+    one = Governed(config, tmp_path)
+    try:
+        one.control = lambda target, **more: Governed.control(one, target, **{"token": OPS, **more})
+        assert Governed.control(one, "/v1/status", token=None).status == 401
+        assert one.call("GET", "/a/x").status == 403
+        assert one.call("GET", "/a/x", token=MASTER).status == 403
+        assert one.call("GET", "/a/x", token=BILLING).status == 200
+        one.close()
+    finally:
+        one.kill()
+
+
+@pytest.mark.parametrize("clients, words", [
+    ([{"name": "x", "token": BILLING}, {"name": "y", "token": BILLING}], "client 'x' has the same token"),
+    ([{"name": "x", "token": MASTER}], "this is `settings.token`"),
+    ([{"name": "x", "token": BILLING, "accounts": ["secret-acount"]}], "did you mean 'secret-account'?"),
+    ([{"name": "x", "token": f"{BILLING} "}], "visible ASCII characters only"),
+    ([{"name": "x", "token": BILLING, "tokne": f"{BATCH}"}], "did you mean 'token'?"),
+    ([{"name": "x", "token": [BILLING]}], "must be one line of text"),
+    ([{"name": "x", "token": "${NO_SUCH_VARIABLE}"}], "NO_SUCH_VARIABLE"),
+], ids=["twice", "the master's", "account", "blank", "key", "list", "variable"])
+def test_validate(tmp_path, clients, words):
+    path = tmp_path / "c.yaml"
+    path.write_text(json.dumps(config_of(URL, clients), indent=1))
+    done = subprocess.run([RATION, "validate", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and words in done.stdout + done.stderr
+    assert "sekrit" not in done.stdout + done.stderr, "not even in the line that it shows"
