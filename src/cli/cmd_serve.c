@@ -6,10 +6,10 @@
  * config is read, then the ledger is opened, then the keys are made anew.
  *
  * The first SIGTERM or SIGINT drains: no more is accepted, calls end, status 0. The second one ends at once. Either way
- * recording and ledger are written to their ends. A SIGHUP, which elsewhere reads the config anew, must not end a
- * gateway: it is logged.
+ * recording and ledger are written to their ends. A SIGHUP reads the config anew, once a turn, however many come.
  */
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "net/clock.h"
 #include "net/notify.h"
 #include "serve/service.h"
 
@@ -29,6 +30,7 @@ typedef struct serve_run {
     rn_keeper *keeper;
     rn_service *service;
     rn_signal *signals[3];
+    rn_deferred reload;
     bool draining;
     int status;
 } serve_run;
@@ -59,6 +61,29 @@ static void on_drained(void *user)
     rn_loop_stop(run->loop);
 }
 
+/* The service manager is told when it began, by its own clock. */
+static void on_reload(rn_deferred *work)
+{
+    serve_run *run = (serve_run *)(void *)((char *)work - offsetof(serve_run, reload));
+    char began[64];
+    rn_reload reload;
+    rn_builder b;
+
+    rn_builder_init(&b, began, sizeof began);
+    rn_builder_str(&b, "RELOADING=1\nMONOTONIC_USEC=");
+    rn_builder_int(&b, rn_clock_ticks());
+    if (!run->draining)
+        tell_supervisor(run, began);
+    rn_reload_init(&reload);
+    rn_service_reload(run->service, "SIGHUP", &reload);
+    if (!run->draining) {
+        tell_supervisor(run, reload.result == RN_RELOADED
+                                 ? "READY=1\nSTATUS=The config was read anew."
+                                 : "READY=1\nSTATUS=The config was not read anew: see the log.");
+    }
+    rn_reload_fini(&reload);
+}
+
 static void on_signal(void *user, int signum)
 {
     serve_run *run = user;
@@ -66,8 +91,7 @@ static void on_signal(void *user, int signum)
     rn_builder b;
 
     if (signum == SIGHUP) {
-        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", "the config is read at the start only", "signal",
-                    "SIGHUP", NULL);
+        rn_loop_defer(run->loop, &run->reload);
         return;
     }
     rn_builder_init(&b, calls, sizeof calls);
@@ -121,19 +145,7 @@ static void warnings_log(const serve_run *run)
     size_t count = 0;
     const ration_config_fault *warnings = ration_config_warnings(run->config, &count);
 
-    for (size_t i = 0; i < count; i++) {
-        char place[1024];
-        rn_builder b;
-
-        rn_builder_init(&b, place, sizeof place);
-        rn_builder_str(&b, warnings[i].file);
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, warnings[i].line);
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, warnings[i].column);
-        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", warnings[i].text, "config", place, "path",
-                    warnings[i].path, "hint", warnings[i].hint[0] != '\0' ? warnings[i].hint : NULL, NULL);
-    }
+    rn_log_config_faults(&run->log, rn_loop_now(run->loop), warnings, count);
 }
 
 static int signals_listen(serve_run *run)
@@ -177,10 +189,14 @@ static int ledger_open(serve_run *run, const serve_arguments *arguments)
     return err;
 }
 
-static int serve(serve_run *run, const char *record)
+static int serve(serve_run *run, const serve_arguments *arguments)
 {
-    const rn_service_options options = {
-        .loop = run->loop, .config = run->config, .log = &run->log, .record = record, .keeper = run->keeper};
+    const rn_service_options options = {.loop = run->loop,
+                                        .config = run->config,
+                                        .config_file = arguments->config,
+                                        .log = &run->log,
+                                        .record = arguments->record,
+                                        .keeper = run->keeper};
     rn_net_error error = {""};
     int err = rn_service_new(&options, &run->service, &error);
 
@@ -188,7 +204,7 @@ static int serve(serve_run *run, const char *record)
         err = signals_listen(run);
     if (err == RATION_OK) {
         warnings_log(run);
-        listening_log(run, record);
+        listening_log(run, arguments->record);
         tell_supervisor(run, "READY=1");
         rn_loop_run(run->loop);
         rn_process_deafen();
@@ -196,6 +212,7 @@ static int serve(serve_run *run, const char *record)
         complain(err, error.text);
         run->status = RN_EXIT_USAGE;
     }
+    rn_loop_forget(run->loop, &run->reload);
     rn_service_free(run->service);
     for (size_t i = 0; i < sizeof run->signals / sizeof run->signals[0]; i++)
         rn_signal_free(run->signals[i]);
@@ -269,7 +286,7 @@ static int config_read(const char *path, ration_config **out)
 /* With a loop: from the ledger to the end. */
 static int run_all(serve_run *run, const serve_arguments *arguments)
 {
-    run->status = ledger_open(run, arguments) == RATION_OK ? serve(run, arguments->record) : RN_EXIT_USAGE;
+    run->status = ledger_open(run, arguments) == RATION_OK ? serve(run, arguments) : RN_EXIT_USAGE;
     if (rn_keeper_close(run->keeper) != RATION_OK && run->status == RN_EXIT_OK)
         run->status = RN_EXIT_FAULTS;
     return run->status;
@@ -277,7 +294,7 @@ static int run_all(serve_run *run, const serve_arguments *arguments)
 
 int rn_cmd_serve(const rn_command *self, int argc, char **argv)
 {
-    serve_run run = {.log = {.descriptor = STDERR_FILENO}, .status = RN_EXIT_OK};
+    serve_run run = {.log = {.descriptor = STDERR_FILENO}, .reload = {.fn = on_reload}, .status = RN_EXIT_OK};
     serve_arguments arguments;
 
     if (!arguments_read(self, argc, argv, &arguments))

@@ -59,6 +59,42 @@ void rn_check_settings(rn_loader *loader, const rn_node *given, void *self)
     rn_path_pop(loader, path);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_address(const rn_address *a, const rn_address *b)
+{
+    return same_text(a->host, b->host) && same_text(a->path, b->path) && a->port == b->port;
+}
+
+/* Not in the file: the place of what it would stand in. */
+static void fault_settled(rn_loader *loader, const char *path, const char *was)
+{
+    const size_t size = rn_path_push(loader, ration_text_of(path));
+
+    rn_loader_fault(loader, rn_node_at(loader->root, path), NULL, "that takes a restart",
+                    "it cannot change while the process runs with %s",
+                    was != NULL ? rn_loader_quote(loader, ration_text_of(was)) : "none");
+    rn_path_pop(loader, size);
+}
+
+void rn_check_running(rn_loader *loader)
+{
+    const rn_settings *was = rn_config_settings(loader->running);
+    const rn_settings *now = &loader->model->settings;
+
+    if (!same_address(&was->gateway, &now->gateway))
+        fault_settled(loader, "settings.listen.gateway", was->gateway.text);
+    if (!same_address(&was->control, &now->control))
+        fault_settled(loader, "settings.listen.control", was->control.text);
+    if (!same_text(was->ledger, now->ledger))
+        fault_settled(loader, "settings.ledger.path", was->ledger);
+    if (!same_text(was->instance, now->instance))
+        fault_settled(loader, "settings.instance", was->instance);
+}
+
 /* providers */
 
 typedef struct variables {

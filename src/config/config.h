@@ -167,6 +167,39 @@ const rn_account *rn_config_find_account(const ration_config *config, ration_tex
 RATION_MUST_CHECK int rn_config_resalt(ration_config *config, ration_text salt);
 
 /*
+ * `ration_config_load` for a process that runs with another config: that must not say otherwise of what is settled for
+ * the life of a process (listeners, ledger, instance), or it has a fault there. An instance that it does not give is
+ * the running one's.
+ */
+RATION_MUST_CHECK int rn_config_load_beside(const ration_config *running, const char *path,
+                                            const ration_config_options *options, ration_config **out,
+                                            ration_config_faults *faults);
+
+/* What differs between two configs: something with a name, of a kind. */
+typedef enum rn_config_how {
+    RN_CONFIG_ADDED = 0,
+    RN_CONFIG_REMOVED,
+    RN_CONFIG_CHANGED,
+    RN_CONFIG_HOWS,
+} rn_config_how;
+
+typedef struct rn_config_change {
+    const char *kind;  /* "account", "client", "job", "limit", "provider", "settings", "tenant" */
+    const char *owner; /* a limit's provider; else "" */
+    const char *name;
+    rn_config_how how;
+} rn_config_change;
+
+typedef void rn_config_changed(void *ctx, const rn_config_change *change);
+
+/*
+ * Tells `changed` of each, in order of kind, owner and name; texts are borrowed from the configs. A provider's limits
+ * stand for themselves. Secrets are compared, and never told. RATION_ERR_NOMEM: nothing was told.
+ */
+RATION_MUST_CHECK int rn_config_compare(const ration_config *was, const ration_config *now, void *ctx,
+                                        rn_config_changed *changed);
+
+/*
  * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written
  * out, credentials as keys, no secret. Read again with `options.recording` it gives equal rules.
  *

@@ -290,6 +290,8 @@ static int root_read(rn_loader *loader, ration_config *config, const char *path)
         rules_collect(loader, config);
     if (loader->faults.count == 0 && !loader->nomem)
         engine_try(loader);
+    if (loader->running != NULL && loader->faults.count == 0 && !loader->nomem)
+        rn_check_running(loader);
     return loader->nomem ? RATION_ERR_NOMEM : RATION_OK;
 }
 
@@ -385,13 +387,13 @@ static int load(rn_loader *loader, load_input *input, ration_config **out, ratio
     return RATION_OK;
 }
 
-static int load_with(load_input *input, const ration_config_options *given, ration_config **out,
-                     ration_config_faults *faults)
+static int load_with(load_input *input, const ration_config_options *given, const ration_config *running,
+                     ration_config **out, ration_config_faults *faults)
 {
     static const ration_config_options defaults;
     ration_config_options options = given != NULL ? *given : defaults;
     unsigned char salt[SALT_BYTES];
-    rn_loader loader = {.options = &options};
+    rn_loader loader = {.options = &options, .running = running};
 
     if (options.salt == NULL) {
         if (RAND_bytes(salt, sizeof salt) != 1)
@@ -417,7 +419,17 @@ int ration_config_load(const char *path, const ration_config_options *options, r
 
     load_input input = {.name = path, .path = path};
 
-    return load_with(&input, options, out, faults);
+    return load_with(&input, options, NULL, out, faults);
+}
+
+int rn_config_load_beside(const ration_config *running, const char *path, const ration_config_options *options,
+                          ration_config **out, ration_config_faults *faults)
+{
+    ration_config_options with = *options;
+    load_input input = {.name = path, .path = path};
+
+    with.instance = running->model.settings.instance;
+    return load_with(&input, &with, running, out, faults);
 }
 
 int ration_config_parse(ration_text text, const char *name, const ration_config_options *options, ration_config **out,
@@ -428,5 +440,5 @@ int ration_config_parse(ration_text text, const char *name, const ration_config_
 
     load_input input = {.name = name, .text = text.data != NULL ? text : ration_text_of("")};
 
-    return load_with(&input, options, out, faults);
+    return load_with(&input, options, NULL, out, faults);
 }

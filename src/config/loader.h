@@ -19,6 +19,7 @@ struct rn_loader {
     rn_faults faults;
     rn_faults warnings; /* in the config's arena */
     rn_config_model *model;
+    const ration_config *running; /* beside which it is loaded; NULL: none */
     const rn_node *root;
     char path[RN_PATH_MAX]; /* of the node that is read */
     size_t path_size;
@@ -110,6 +111,7 @@ void rn_check_file(rn_loader *loader, const rn_node *given, void *self);
 /* Parts of the last one. */
 void rn_check_jobs(rn_loader *loader, const rn_node *given, rn_config_model *model);
 void rn_check_clients(rn_loader *loader, const rn_node *given, const rn_config_model *model);
+void rn_check_running(rn_loader *loader); /* of the whole file, against the running config */
 const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
 
 /* A fault at the key of a map, or at the map if it is not there. */

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A config as one line of JSON, for the `config` line of a recording.
+ * A config as one line of JSON, for the `config` line of a recording, and what differs between two of them.
  *
- * The table is walked again, with each type's writer: what the parser can read is written, but for what decides nothing
- * and for secrets, which the table marks as local. Values equal to "not given" are left out, so the reader fills in the
- * same again.
+ * The table is walked again, with each type's writer: what the parser can read is written. A recording goes without
+ * what decides nothing and without secrets, which the table marks as local. Values equal to "not given" are left out,
+ * so the reader fills in the same again.
+ *
+ * Two configs are compared by hashes of such texts, one for each thing that has a name, with all that a recording goes
+ * without. No such text leaves this file.
  *
  * Invariant: read as a recording, the text gives equal rules.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/model.h"
 #include "config/schema.h"
+
+/* What is left out: keys with any of these flags, and, at the top, the key of this name (NULL: none). */
+typedef struct omission {
+    unsigned flags;
+    const char *key;
+} omission;
 
 static const void *field_of(const void *self, size_t offset)
 {
@@ -33,10 +44,10 @@ static void out_rewind(rn_out *out, size_t size)
         out->size = size;
 }
 
-static void object_write(rn_out *out, const rn_object *object, const void *self);
+static void object_write(rn_out *out, const rn_object *object, const void *self, omission without);
 
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
-static void members_write(rn_out *out, const rn_key *key, const void *self)
+static void members_write(rn_out *out, const rn_key *key, const void *self, omission without)
 {
     const char *items = NULL;
     size_t count = 0;
@@ -62,7 +73,7 @@ static void members_write(rn_out *out, const rn_key *key, const void *self)
             rn_out_comma(out);
         }
         if (key->object != NULL) {
-            object_write(out, key->object, item);
+            object_write(out, key->object, item, (omission){without.flags, NULL});
         } else {
             (void)key->type->write(out, key, item);
         }
@@ -71,7 +82,7 @@ static void members_write(rn_out *out, const rn_key *key, const void *self)
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
-static void one_write(rn_out *out, const rn_key *key, const void *self)
+static void one_write(rn_out *out, const rn_key *key, const void *self, omission without)
 {
     const size_t before = out->size;
 
@@ -87,24 +98,25 @@ static void one_write(rn_out *out, const rn_key *key, const void *self)
 
     const size_t empty = out->size + 2;
 
-    object_write(out, key->object, field_of(self, key->offset));
+    object_write(out, key->object, field_of(self, key->offset), (omission){without.flags, NULL});
     if (out->size == empty)
         out_rewind(out, before);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): no deeper than the table of keys */
-static void object_write(rn_out *out, const rn_object *object, const void *self)
+static void object_write(rn_out *out, const rn_object *object, const void *self, omission without)
 {
     const unsigned kind = rn_object_kind_bit(object, self);
 
     rn_out_str(out, "{");
     for (const rn_key *key = object->keys; key->name != NULL; key++) {
-        if ((key->flags & (RN_KEY_LATER | RN_KEY_LOCAL)) != 0 || (key->kinds != 0 && (key->kinds & kind) == 0))
+        if ((key->flags & without.flags) != 0 || (key->kinds != 0 && (key->kinds & kind) == 0) ||
+            (without.key != NULL && strcmp(key->name, without.key) == 0))
             continue;
         if (key->shape == RN_SHAPE_ONE) {
-            one_write(out, key, self);
+            one_write(out, key, self, without);
         } else {
-            members_write(out, key, self);
+            members_write(out, key, self, without);
         }
     }
     rn_out_str(out, "}");
@@ -115,6 +127,143 @@ int rn_config_json(const ration_config *config, char **out, size_t *size)
     rn_out json;
 
     rn_out_init(&json, config->mem);
-    object_write(&json, &rn_schema_root, &config->model);
+    object_write(&json, &rn_schema_root, &config->model, (omission){RN_KEY_LATER | RN_KEY_LOCAL, NULL});
     return rn_out_take(&json, out, size);
+}
+
+/* ---- what differs */
+
+/* Something that has a name, and what it says. */
+typedef struct piece {
+    const char *kind;
+    const char *owner;
+    const char *name;
+    uint64_t hash;
+} piece;
+
+typedef struct pieces {
+    const ration_allocator *mem;
+    piece *items;
+    size_t count, room;
+    rn_out text; /* of the piece at hand */
+    bool nomem;
+} pieces;
+
+static int piece_order(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    int order = strcmp(x->kind, y->kind);
+
+    order = order != 0 ? order : strcmp(x->owner, y->owner);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+/* What was written since the last one. `kind` is a word of ours; the names are borrowed. */
+static void piece_end(pieces *all, const char *kind, const char *owner, const char *name)
+{
+    if (all->count == all->room) {
+        const size_t room = all->room + all->room / 2 + 64;
+        piece *items = rn_mem_resize(all->mem, all->items, room, sizeof *items);
+
+        if (items == NULL) {
+            all->nomem = true;
+            return;
+        }
+        all->items = items;
+        all->room = room;
+    }
+    all->items[all->count++] = (piece){kind, owner, name, rn_hash(all->text.data, all->text.size)};
+    all->text.size = 0;
+}
+
+static void piece_add(pieces *all, const char *kind, const char *owner, const char *name, const rn_object *object,
+                      const void *self, const char *without)
+{
+    object_write(&all->text, object, self, (omission){RN_KEY_LATER, without});
+    piece_end(all, kind, owner, name);
+}
+
+static const rn_key *key_of(const rn_object *object, const char *name)
+{
+    return rn_object_key(object, ration_text_of(name), ~0U);
+}
+
+static void providers_gather(pieces *all, const rn_config_model *model)
+{
+    const rn_object *object = key_of(&rn_schema_root, "providers")->object;
+    const rn_object *limits = key_of(object, "limits")->object;
+
+    for (size_t i = 0; i < model->rules.provider_count; i++) {
+        const rn_provider_model *provider = &model->providers[i];
+
+        piece_add(all, "provider", "", provider->rule.name, object, provider, "limits");
+        for (size_t k = 0; k < provider->rule.limit_count; k++)
+            piece_add(all, "limit", provider->rule.name, provider->limits[k].rule.name, limits, &provider->limits[k],
+                      NULL);
+    }
+}
+
+static int pieces_gather(pieces *all, const ration_config *config)
+{
+    const rn_config_model *model = &config->model;
+    const rn_object *accounts = key_of(&rn_schema_root, "accounts")->object;
+    const rn_object *clients = key_of(&rn_schema_root, "clients")->object;
+    const rn_object *jobs = key_of(&rn_schema_root, "jobs")->object;
+
+    all->mem = config->mem;
+    rn_out_init(&all->text, config->mem);
+    providers_gather(all, model);
+    for (size_t i = 0; i < model->rules.account_count; i++)
+        piece_add(all, "account", "", model->accounts[i].rule.name, accounts, &model->accounts[i], NULL);
+    for (size_t i = 0; i < model->client_count; i++)
+        piece_add(all, "client", "", model->clients[i].name, clients, &model->clients[i], NULL);
+    for (size_t i = 0; i < model->job_count; i++)
+        piece_add(all, "job", "", model->jobs[i].job.name, jobs, &model->jobs[i], NULL);
+    for (size_t i = 0; i < model->rules.tenant_count; i++) {
+        rn_out_int(&all->text, (int64_t)model->rules.tenants[i].weight);
+        piece_end(all, "tenant", "", model->rules.tenants[i].name);
+    }
+    piece_add(all, "settings", "", "settings", key_of(&rn_schema_root, "settings")->object, model, NULL);
+    if (all->text.failed || all->nomem)
+        return RATION_ERR_NOMEM;
+    qsort(all->items, all->count, sizeof *all->items, piece_order);
+    return RATION_OK;
+}
+
+static void pieces_fini(pieces *all)
+{
+    rn_out_fini(&all->text);
+    rn_mem_free(all->mem, all->items);
+}
+
+static void pieces_compare(const pieces *was, const pieces *now, void *ctx, rn_config_changed *changed)
+{
+    size_t i = 0, k = 0;
+
+    while (i < was->count || k < now->count) {
+        const int order = i == was->count ? 1 : k == now->count ? -1 : piece_order(&was->items[i], &now->items[k]);
+        const piece *at = order > 0 ? &now->items[k] : &was->items[i];
+        rn_config_change change = {.kind = at->kind, .owner = at->owner, .name = at->name};
+
+        change.how = order < 0 ? RN_CONFIG_REMOVED : order > 0 ? RN_CONFIG_ADDED : RN_CONFIG_CHANGED;
+        if (order != 0 || was->items[i].hash != now->items[k].hash)
+            changed(ctx, &change);
+        i += order <= 0 ? 1 : 0;
+        k += order >= 0 ? 1 : 0;
+    }
+}
+
+int rn_config_compare(const ration_config *was, const ration_config *now, void *ctx, rn_config_changed *changed)
+{
+    pieces before = {.count = 0}, after = {.count = 0};
+
+    int err = pieces_gather(&before, was);
+    const int second = pieces_gather(&after, now);
+
+    err = err != RATION_OK ? err : second;
+    if (err == RATION_OK)
+        pieces_compare(&before, &after, ctx, changed);
+    pieces_fini(&before);
+    pieces_fini(&after);
+    return err;
 }

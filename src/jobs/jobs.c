@@ -297,15 +297,21 @@ int rn_jobs_inventory(rn_jobs *jobs, ration_text name, int64_t children)
     return RATION_OK;
 }
 
-/* Only while the job is the same: a run of another account or path tells nothing. */
-static bool is_same_job(const rn_jobs *a, const rn_job *x, const rn_jobs *b, const rn_job *y)
+bool rn_jobs_are_same(const rn_jobs *a, size_t i, const rn_jobs *b, size_t k)
 {
+    const rn_job *x = rn_jobs_at(a, i);
+    const rn_job *y = rn_jobs_at(b, k);
+
+    if (x == NULL || y == NULL || strcmp(x->name, y->name) != 0)
+        return false;
+
     const char *account = rn_config_account(a->config, x->account)->name;
     const char *other = rn_config_account(b->config, y->account)->name;
 
     return strcmp(account, other) == 0 && strcmp(x->method, y->method) == 0 && strcmp(x->path, y->path) == 0;
 }
 
+/* A run of another account or path tells nothing. */
 void rn_jobs_adopt(rn_jobs *jobs, const rn_jobs *from)
 {
     for (rn_map_node *node = rn_map_first(&jobs->inventories); node != NULL; node = rn_map_next(node)) {
@@ -319,10 +325,12 @@ void rn_jobs_adopt(rn_jobs *jobs, const rn_jobs *from)
     for (size_t i = 0; i < jobs->count; i++) {
         rn_job_state *state = &jobs->jobs[i];
         const size_t index = rn_jobs_find(from, ration_text_of(state->job->name));
-        const rn_job_state *old = index != SIZE_MAX ? &from->jobs[index] : NULL;
 
-        if (old == NULL || !is_same_job(jobs, state->job, from, old->job))
+        if (!rn_jobs_are_same(jobs, i, from, index))
             continue;
+
+        const rn_job_state *old = &from->jobs[index];
+
         memcpy(state->runs, old->runs, sizeof state->runs);
         state->run_count = old->run_count;
         state->effective_us = old->effective_us;

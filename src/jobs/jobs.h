@@ -55,6 +55,8 @@ RATION_MUST_CHECK int rn_jobs_inventory(rn_jobs *jobs, ration_text name, int64_t
 RATION_MUST_CHECK int rn_jobs_plan(rn_jobs *jobs, ration_time now, rn_decider *decider, void *ctx,
                                    void (*changed)(void *ctx, const rn_job_change *change), ration_fault *fault);
 
+/* Is it the same job, of another config? Of one name, account, method and path. */
+bool rn_jobs_are_same(const rn_jobs *a, size_t i, const rn_jobs *b, size_t k);
 /* Of jobs of another config, as after a reload: take over what has been learned and planned of those that are the same.
  */
 void rn_jobs_adopt(rn_jobs *jobs, const rn_jobs *from);

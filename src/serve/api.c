@@ -235,10 +235,14 @@ static void act_run(rn_api_call *call, rn_trace_line *asked, ration_text body)
 }
 
 static const api_operation operations[] = {
-    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire, false},     {"/v1/release", RN_TRACE_RELEASE, act_release, false},
-    {"/v1/renew", RN_TRACE_RENEW, act_renew, false},           {"/v1/check", RN_TRACE_CHECK, act_check, false},
-    {"/v1/observe", RN_TRACE_OBSERVE, act_observe, false},     {"/v1/runs", RN_TRACE_BLANK, act_run, false},
+    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire, false},
+    {"/v1/release", RN_TRACE_RELEASE, act_release, false},
+    {"/v1/renew", RN_TRACE_RENEW, act_renew, false},
+    {"/v1/check", RN_TRACE_CHECK, act_check, false},
+    {"/v1/observe", RN_TRACE_OBSERVE, act_observe, false},
+    {"/v1/runs", RN_TRACE_BLANK, act_run, false},
     {"/v1/drain", RN_TRACE_DRAIN, rn_api_operate_drain, true},
+    {"/v1/reload", RN_TRACE_DRAIN, rn_api_reload, true}, /* its body is as empty */
 };
 
 /* Of a counter, which the path names. */
@@ -401,7 +405,8 @@ void rn_api_end(rn_inbound *in)
     rn_trace_fault fault;
     rn_trace_line asked;
 
-    if (rn_bearer_read(api->config, rn_inbound_head(in)->fields, &call->client) != RN_BEARER_KNOWN) {
+    if (rn_bearer_read(rn_gateway_config(api->gateway), rn_inbound_head(in)->fields, &call->client) !=
+        RN_BEARER_KNOWN) {
         rn_api_unauthorized(api, in, RN_BEARER_UNKNOWN);
         rn_api_call_end(call);
         return;
@@ -441,8 +446,8 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     api->decider = options->decider;
     api->gateway = options->gateway;
     api->planning = options->planning;
-    api->config = options->config;
     api->keeper = options->keeper;
+    api->reloader = options->reloader;
     TAILQ_INIT(&api->calls);
     for (size_t i = 0; i < RN_API_LEASE_STATES; i++)
         TAILQ_INIT(&api->states[i]);
@@ -450,6 +455,11 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     rn_trace_reader_init(&api->reader, rn_mem_default());
     *out = api;
     return RATION_OK;
+}
+
+void rn_api_part(rn_api *api)
+{
+    rn_api_leases_part(api);
 }
 
 void rn_api_free(rn_api *api)

@@ -6,6 +6,7 @@
 #include "serve/gateway.h"
 #include "serve/keeper.h"
 #include "serve/planning.h"
+#include "serve/reload.h"
 
 /*
  * The decision API of chapter 7: leases for whoever makes the calls itself, and what the decider knows. It has no
@@ -13,14 +14,20 @@
  */
 typedef struct rn_api rn_api;
 
+/* Who reads the config anew. `by`: who wanted it. `out`, from rn_reload_init, is filled in. */
+typedef struct rn_api_reloader {
+    void (*reload)(void *user, const char *by, rn_reload *out);
+    void *user;
+} rn_api_reloader;
+
 /* Everything is borrowed for the API's life. */
 typedef struct rn_api_options {
     rn_loop *loop;
     rn_decider *decider;
     rn_gateway *gateway;
-    rn_planning *planning; /* NULL: there are no jobs */
-    const ration_config *config;
-    rn_keeper *keeper; /* NULL: nothing is kept */
+    rn_planning *planning;           /* NULL: there are no jobs */
+    rn_keeper *keeper;               /* NULL: nothing is kept */
+    const rn_api_reloader *reloader; /* NULL: there is no file to read anew */
 } rn_api_options;
 
 /* RATION_ERR_NOMEM. */
@@ -44,5 +51,8 @@ bool rn_api_may_view(rn_api *api, rn_inbound *in, const rn_client *client);
 void rn_api_body(rn_inbound *in, ration_text bytes);
 void rn_api_end(rn_inbound *in);
 void rn_api_gone(rn_inbound *in);
+
+/* The gateway is about to go by another config; nothing is borrowed of the present one after this. */
+void rn_api_part(rn_api *api);
 
 #endif

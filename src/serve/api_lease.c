@@ -96,6 +96,7 @@ static void lease_free(rn_api_lease *lease)
 {
     key_forget(lease);
     TAILQ_REMOVE(&lease->api->states[lease->state], lease, link);
+    rn_mem_free(rn_mem_default(), lease->own_account);
     rn_mem_free(rn_mem_default(), lease);
 }
 
@@ -157,7 +158,7 @@ static void answer_refused(const rn_api_lease *lease, rn_inbound *in, const rati
     const rn_problem problem = {
         .decision = decision,
         .detail = ration_text_of(detail),
-        .account = ration_text_of(lease->account != NULL ? lease->account->name : NULL),
+        .account = ration_text_of(lease->account),
         .waited_us = lease->waited_us,
     };
     const rn_refused refused = {
@@ -183,6 +184,7 @@ static void lease_granted(rn_api_lease *lease, rn_api_call *call, ration_time at
         lease_give_back(lease);
     } else {
         lease_enter(lease, RN_API_HELD);
+        lease->account = NULL;
         answer_granted(lease, call->in);
     }
     rn_api_call_end(call);
@@ -260,18 +262,19 @@ static int64_t ttl_default(const ration_provider_rule *provider)
 static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
 {
     rn_api *api = call->api;
-    const ration_rules *rules = ration_config_rules(api->config);
+    const ration_config *config = rn_gateway_config(api->gateway);
+    const ration_rules *rules = ration_config_rules(config);
+    const rn_account *account = request->account.data != NULL ? rn_config_find_account(config, request->account) : NULL;
+    const ration_provider_rule *provider = account != NULL                  ? &rules->providers[account->provider]
+                                           : request->provider.data != NULL ? provider_find(rules, request->provider)
+                                                                            : NULL;
     rn_api_lease *lease = rn_mem_zalloc(rn_mem_default(), 1, sizeof *lease);
     rn_builder b;
 
     if (lease == NULL)
         return NULL;
-    if (request->account.data != NULL)
-        lease->account = rn_config_find_account(api->config, request->account);
-    const ration_provider_rule *provider = lease->account != NULL ? &rules->providers[lease->account->provider]
-                                           : request->provider.data != NULL ? provider_find(rules, request->provider)
-                                                                            : NULL;
     lease->party.event = on_event;
+    lease->account = account != NULL ? account->name : NULL;
     lease->asked = rn_loop_now(api->loop);
     lease->api = api;
     lease->call = call;
@@ -418,6 +421,18 @@ void rn_api_lease_over(rn_api_call *call)
 }
 
 /* ---- the end */
+
+/* Without memory a refusal goes without the account's name. */
+void rn_api_leases_part(rn_api *api)
+{
+    rn_api_lease *lease;
+
+    TAILQ_FOREACH (lease, &api->states[RN_API_WAITING], link) {
+        if (lease->account != NULL && lease->own_account == NULL)
+            lease->own_account = rn_mem_strdup(rn_mem_default(), lease->account);
+        lease->account = lease->own_account;
+    }
+}
 
 void rn_api_leases_end(rn_api *api)
 {

@@ -213,7 +213,7 @@ static bool counter_split(ration_text path, ration_text *name, ration_text *key)
 
 static bool limit_exists(const rn_api *api, ration_text name)
 {
-    const ration_rules *rules = ration_config_rules(api->config);
+    const ration_rules *rules = ration_config_rules(rn_gateway_config(api->gateway));
 
     for (size_t i = 0; i < rules->provider_count; i++) {
         const ration_provider_rule *provider = &rules->providers[i];

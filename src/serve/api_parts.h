@@ -40,9 +40,10 @@ typedef struct rn_api_lease {
     rn_api *api;
     rn_api_lease_state state;
     ration_lease lease;
-    rn_api_call *call;         /* WAITING: who is to be answered */
-    const rn_account *account; /* NULL: none of the config's */
-    uint64_t owner;            /* rn_client_id of who acquired it */
+    rn_api_call *call;   /* WAITING: who is to be answered */
+    const char *account; /* WAITING: its name; NULL: none of the config's */
+    char *own_account;   /* the same, where a reload has replaced the config that it was borrowed from; else NULL */
+    uint64_t owner;      /* rn_client_id of who acquired it */
     ration_time asked;
     int64_t ttl_us;
     int64_t waited_us;   /* RATION_UNSET: refused at once */
@@ -81,8 +82,8 @@ struct rn_api {
     rn_decider *decider;
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
-    const ration_config *config;
     rn_keeper *keeper;
+    const rn_api_reloader *reloader;
     struct rn_api_call_list calls;
     struct rn_api_lease_list states[RN_API_LEASE_STATES];
     rn_api_slot *slots; /* by index of the lease */
@@ -122,6 +123,8 @@ rn_api_lease *rn_api_lease_find(rn_api_call *call, ration_text name);
 void rn_api_lease_over(rn_api_call *call);
 /* It was released. */
 void rn_api_lease_forget(rn_api_lease *lease);
+/* The config is about to go, from which they borrow. */
+void rn_api_leases_part(rn_api *api);
 /* The end of all of them. */
 void rn_api_leases_end(rn_api *api);
 
@@ -131,6 +134,10 @@ void rn_api_leases_end(rn_api *api);
 rn_trace_op rn_api_operate_find(ration_text path);
 void rn_api_operate(rn_api_call *call, rn_trace_line *asked, ration_text body);
 void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text body);
+
+/* ---- api_reload.c */
+
+void rn_api_reload(rn_api_call *call, rn_trace_line *asked, ration_text body);
 
 /* ---- api_pages.c */
 

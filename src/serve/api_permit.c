@@ -88,8 +88,8 @@ bool rn_api_owns(rn_api_call *call, const rn_api_lease *lease)
 /* The priority of a request that claims none, as the engine will have it. */
 static ration_priority usual_priority(const rn_api *api, const ration_request *request)
 {
-    const ration_rules *rules = ration_config_rules(api->config);
-    const rn_account *account = rn_config_find_account(api->config, request->account);
+    const ration_rules *rules = ration_config_rules(rn_gateway_config(api->gateway));
+    const rn_account *account = rn_config_find_account(rn_gateway_config(api->gateway), request->account);
     size_t provider = account != NULL ? account->provider : 0;
 
     while (account == NULL && provider < rules->provider_count &&
@@ -134,7 +134,8 @@ bool rn_api_knows_job(rn_api *api, rn_inbound *in, const rn_client *client, cons
 {
     if (!rn_client_is_bound(client))
         return true;
-    if (job != NULL && rn_client_knows_job(client, rn_config_account(api->config, job->account)->name, job->tenant))
+    if (job != NULL && rn_client_knows_job(
+                           client, rn_config_account(rn_gateway_config(api->gateway), job->account)->name, job->tenant))
         return true;
     forbid(api, in, client, "name this job: its accounts and tenants are listed, and no such job is theirs");
     return false;

@@ -26,9 +26,9 @@ struct rn_control {
     rn_decider *decider;
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
-    const ration_config *config;
     const rn_recording *recording;
     rn_keeper *keeper;
+    const rn_reload_counts *reloads;
     rn_server *server;
     rn_api *api;
     ration_time started_at;
@@ -48,6 +48,8 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
                          .draining = rn_gateway_draining(control->gateway),
                          .events = rn_bulletin_look(rn_gateway_bulletin(control->gateway))};
     out->listeners = out->events.listeners;
+    out->reloads =
+        control->reloads != NULL ? *control->reloads : (rn_reload_counts){.well = 1, .loaded_at = control->started_at};
     control->decider->ops->totals(control->decider, &out->totals);
     out->planning =
         control->planning != NULL ? *rn_planning_look(control->planning) : (rn_planning_counts){.feasible = 1};
@@ -82,7 +84,8 @@ static int page_metrics(rn_control *control, rn_output *out)
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
-    const int err = rn_families_new(control->decider, ration_config_rules(control->config), snapshot.now, &families);
+    const int err = rn_families_new(control->decider, ration_config_rules(rn_gateway_config(control->gateway)),
+                                    snapshot.now, &families);
     rn_gateway_touch(control->gateway);
     if (err != RATION_OK)
         return 503;
@@ -178,7 +181,8 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
     const rn_client *client = NULL;
 
     rn_inbound_set_user(in, NULL);
-    const rn_bearer bearer = open ? RN_BEARER_KNOWN : rn_bearer_read(control->config, head->fields, &client);
+    const rn_bearer bearer =
+        open ? RN_BEARER_KNOWN : rn_bearer_read(rn_gateway_config(control->gateway), head->fields, &client);
     if (bearer != RN_BEARER_KNOWN) {
         rn_api_unauthorized(control->api, in, bearer);
     } else if (file != NULL) {
@@ -227,15 +231,15 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
 {
     static const rn_server_handlers handlers = {
         .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_drain = on_drain, .on_gone = on_gone};
-    const rn_address *address = &rn_config_settings(options->config)->control;
+    const rn_address *address = &rn_config_settings(rn_gateway_config(options->gateway))->control;
     const rn_server_options server = {
         .host = address->host, .port = address->port, .path = address->path, .max_connections = CONNECTIONS_MAX};
     const rn_api_options api = {.loop = options->loop,
                                 .decider = options->decider,
                                 .gateway = options->gateway,
                                 .planning = options->planning,
-                                .config = options->config,
-                                .keeper = options->keeper};
+                                .keeper = options->keeper,
+                                .reloader = options->reloader};
     rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);
 
     if (control == NULL)
@@ -244,9 +248,9 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->decider = options->decider;
     control->gateway = options->gateway;
     control->planning = options->planning;
-    control->config = options->config;
     control->recording = options->recording;
     control->keeper = options->keeper;
+    control->reloads = options->reloads;
     control->started_at = rn_loop_now(options->loop);
     int err = rn_api_new(&api, &control->api);
     if (err == RATION_OK)
@@ -262,6 +266,11 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
 uint16_t rn_control_port(const rn_control *control)
 {
     return rn_server_port(control->server);
+}
+
+void rn_control_part(rn_control *control)
+{
+    rn_api_part(control->api);
 }
 
 void rn_control_free(rn_control *control)

@@ -175,6 +175,16 @@ rn_destination *rn_destinations_find(const rn_destinations *all, ration_text nam
     return node != NULL ? (rn_destination *)(void *)((char *)node - offsetof(rn_destination, node)) : NULL;
 }
 
+void rn_destinations_adopt(rn_destinations *all, const rn_destinations *from)
+{
+    for (size_t i = 0; i < all->hold_count; i++) {
+        for (size_t k = 0; k < from->hold_count; k++) {
+            if (strcmp(all->holds[i].rule->name, from->holds[k].rule->name) == 0)
+                rn_holds_adopt(&all->holds[i], &from->holds[k]);
+        }
+    }
+}
+
 void rn_destinations_stop_checks(rn_destinations *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -247,5 +257,6 @@ void rn_destinations_free(rn_destinations *all)
     rn_mem_free(rn_mem_default(), all->pools);
     rn_mem_free(rn_mem_default(), all->holds);
     rn_mem_free(rn_mem_default(), all->costs);
+    ration_config_free(all->owned);
     rn_mem_free(rn_mem_default(), all);
 }

@@ -67,6 +67,7 @@ struct rn_destinations {
     TAILQ_ENTRY(rn_destinations) link; /* of the gateway: all */
     rn_gateway *gateway;
     const ration_config *config;
+    ration_config *owned; /* the same, if it is freed with them; NULL: it is not */
     size_t holders;
     rn_deferred end; /* nobody holds it: freed at the end of the turn, for a pool cannot go in its own callback */
     rn_shared_pool **pools; /* one per provider: time-outs are a provider's */
@@ -96,6 +97,8 @@ void rn_destinations_free(rn_destinations *all);
 
 /* NULL: no such account. */
 rn_destination *rn_destinations_find(const rn_destinations *all, ration_text name);
+/* What `from` has learned of holds goes on here, by the names of providers and templates. */
+void rn_destinations_adopt(rn_destinations *all, const rn_destinations *from);
 /* Give up all health checks; nobody waits for what they come to. */
 void rn_destinations_stop_checks(rn_destinations *all);
 

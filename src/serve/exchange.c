@@ -69,15 +69,6 @@ static rn_exchange *exchange_new(rn_gateway *gw, rn_inbound *in)
     return x;
 }
 
-void rn_exchange_bind(rn_exchange *x, const rn_destination *to)
-{
-    if (to != NULL)
-        rn_destinations_hold(to->all);
-    if (x->to != NULL)
-        rn_destinations_release(x->to->all);
-    x->to = to;
-}
-
 static void exchange_free(rn_exchange *x)
 {
     rn_mem_free(rn_mem_default(), x->usage);
@@ -88,6 +79,7 @@ static void exchange_free(rn_exchange *x)
     x->gateway->state_sizes[x->state]--;
     rn_output_fini(&x->seen);
     rn_exchange_bind(x, NULL);
+    rn_mem_free(rn_mem_default(), x->own_tenant);
     rn_mem_free(rn_mem_default(), x);
 }
 
@@ -482,11 +474,25 @@ static void exchange_unasked(rn_exchange *x, int err)
     }
 }
 
+/* A reload has taken its account away while it held nothing. */
+static void exchange_homeless(rn_exchange *x)
+{
+    if (x->attempts > 0) {
+        rn_attempt_give(x, RN_RETRY_REFUSED);
+    } else {
+        rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured any more", NULL);
+    }
+}
+
 void rn_exchange_submit(rn_exchange *x)
 {
     rn_gateway *gw = x->gateway;
     ration_decision decision;
 
+    if (x->to->all != gw->destinations && !rn_exchange_rebind(x)) {
+        exchange_homeless(x);
+        return;
+    }
     if (x->attempts == 0)
         exchange_begin(x);
     const ration_request request = exchange_request(x);

@@ -13,8 +13,10 @@
 #include "serve/retry.h"
 #include "serve/route.h"
 
-/* One call's life. Private to gateway.c, destinations.c, exchange.c, permit.c, span.c, attempt.c, upstream.c and
- * check.c. */
+/*
+ * One call's life. Private to gateway.c, destinations.c, exchange.c, permit.c, rebind.c, span.c, attempt.c, upstream.c
+ * and check.c.
+ */
 
 /* What the event of a call tells beside what the exchange knows anyway. */
 typedef struct rn_span {
@@ -62,6 +64,8 @@ typedef struct rn_exchange {
     ration_time granted_at;        /* with a lease */
     rn_hold_learner *hold;         /* that declared its hold, or would have; NULL: it is declared otherwise, or not */
     rn_directives directives;      /* texts are the inbound's */
+    bool tenant_of_config;         /* but the tenant is its job's or its client's, borrowed from the config, or ... */
+    char *own_tenant;              /* ... this, since a reload has replaced that config; else NULL */
     rn_route route;                /* the same */
     const rn_http_head *answer;    /* the response's, borrowed from `up` */
     rn_output seen;                /* LOOKING: what has come of its body */
@@ -169,8 +173,6 @@ void rn_exchange_broken(rn_exchange *x, rn_upstream_fault fault, const char *wor
 /* The call was granted and could not even be started: `err` is net's. Answers and ends. */
 void rn_exchange_unsent(rn_exchange *x, int err);
 void rn_exchange_enter(rn_exchange *x, rn_exchange_state state);
-/* Go by that one from now on; NULL: by none. */
-void rn_exchange_bind(rn_exchange *x, const rn_destination *to);
 /* It was not granted yet, and never will be: refused with `draining`. */
 void rn_exchange_drain(rn_exchange *x);
 /* A refusal that needs no decider: answers and ends. `field` is at fault; NULL: none of the request's. */
@@ -188,6 +190,15 @@ size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buff
 void rn_exchange_submit(rn_exchange *x);
 /* The attempt is over: its lease goes back, with what it has cost. */
 void rn_exchange_release(rn_exchange *x, ration_outcome outcome);
+
+/* ---- rebind.c */
+
+/* Go by that one from now on; NULL: by none. */
+void rn_exchange_bind(rn_exchange *x, const rn_destination *to);
+/* Go by what its account is now. False: there is no such account any more. */
+bool rn_exchange_rebind(rn_exchange *x);
+/* The gateway has other rules; `jobs` as for rn_gateway_adopt. A call that waits goes by them from now on. */
+void rn_exchange_reloaded(rn_exchange *x, const size_t *jobs);
 
 /* ---- span.c: what the event of a call tells */
 

@@ -365,6 +365,31 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     return RATION_OK;
 }
 
+/* ---- other rules */
+
+const ration_config *rn_gateway_config(const rn_gateway *gw)
+{
+    return gw->config;
+}
+
+void rn_gateway_adopt(rn_gateway *gw, rn_destinations *next, const size_t *jobs, ration_config *was)
+{
+    rn_destinations *past = gw->destinations;
+    rn_exchange *x;
+
+    rn_destinations_adopt(next, past);
+    gw->config = next->config;
+    gw->destinations = next;
+    for (size_t i = 0; i < RN_EXCHANGE_STATES; i++) {
+        TAILQ_FOREACH (x, &gw->states[i], link)
+            rn_exchange_reloaded(x, jobs);
+    }
+    rn_destinations_stop_checks(past);
+    past->owned = was;
+    rn_destinations_release(past);
+    rn_gateway_touch(gw);
+}
+
 /* ---- ending one */
 
 static void on_server_closed(void *user)

@@ -20,6 +20,7 @@
  * It asks a decider and obeys; it holds no rule of its own. One thread, the loop's.
  */
 typedef struct rn_gateway rn_gateway;
+struct rn_destinations;
 
 /* Who asks the decider: the first member of whatever a request's `user` points to. */
 typedef struct rn_party {
@@ -74,7 +75,7 @@ typedef struct rn_gateway_counters {
     uint64_t outcomes[RN_OUTCOMES];                 /* of attempts that were sent */
 } rn_gateway_counters;
 
-/* Everything is borrowed for the gateway's life. */
+/* Everything is borrowed for the gateway's life; the config at least until another takes its place. */
 typedef struct rn_gateway_options {
     rn_loop *loop;
     rn_decider *decider;
@@ -103,6 +104,18 @@ uint16_t rn_gateway_port(const rn_gateway *gw);
  */
 void rn_gateway_close(rn_gateway *gw, void (*on_closed)(void *user), void *user);
 bool rn_gateway_draining(const rn_gateway *gw);
+
+/*
+ * Other rules, made ready by rn_destinations_new, from now on; the decider has them already. Who waits goes by them
+ * when it is granted; what is sent ends by what it began with.
+ *
+ * `jobs`      of each old job the index that it has now, or SIZE_MAX.
+ * Ownership   Takes `*next`. `was` (may be NULL) is the config that is replaced, if it is to be freed with the last
+ *             call that goes by it.
+ */
+void rn_gateway_adopt(rn_gateway *gw, struct rn_destinations *next, const size_t *jobs, ration_config *was);
+/* The present one, which an adoption changes: not to be kept. */
+const ration_config *rn_gateway_config(const rn_gateway *gw);
 
 /* Break what still runs; leases go back. `rn_gateway_close` must have been called. */
 void rn_gateway_abort(rn_gateway *gw);

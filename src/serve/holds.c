@@ -15,6 +15,8 @@
  */
 #include "serve/holds.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -146,6 +148,40 @@ void rn_holds_fini(rn_holds *holds)
 {
     rn_arena_fini(&holds->arena);
     *holds = (rn_holds){.rule = NULL};
+}
+
+static void learner_adopt(rn_hold_learner *learner, rn_hold_learner *from)
+{
+    const int64_t floor_us = learner->floor_us;
+
+    *learner = *from;
+    learner->floor_us = floor_us;
+    learner->heir = NULL;
+    from->heir = learner;
+}
+
+/* That of the template; NULL: there is none. */
+static rn_hold_learner *learner_of(const rn_holds *holds, const char *path)
+{
+    for (size_t i = 0; i < holds->rule->endpoint_count; i++) {
+        if (strcmp(holds->rule->endpoints[i].path, path) == 0)
+            return holds->learners[i];
+    }
+    return NULL;
+}
+
+void rn_holds_adopt(rn_holds *holds, const rn_holds *from)
+{
+    if (holds->learners == NULL || from->learners == NULL)
+        return;
+    for (size_t i = 0; i <= from->rule->endpoint_count; i++) {
+        rn_hold_learner *was = from->learners[i];
+        rn_hold_learner *now = i < from->rule->endpoint_count ? learner_of(holds, from->rule->endpoints[i].path)
+                                                              : holds->learners[holds->rule->endpoint_count];
+
+        if (was != NULL && now != NULL)
+            learner_adopt(now, was);
+    }
 }
 
 rn_hold_learner *rn_holds_find(const rn_holds *holds, ration_text path)

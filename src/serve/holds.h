@@ -29,8 +29,9 @@ typedef struct rn_hold_window {
 typedef struct rn_hold_learner {
     int64_t floor_us;
     rn_hold_window present, past;
-    ration_time began_at; /* the present window, with its first sample */
-    int64_t p95_us;       /* of both windows; RATION_UNSET: too few samples */
+    ration_time began_at;         /* the present window, with its first sample */
+    int64_t p95_us;               /* of both windows; RATION_UNSET: too few samples */
+    struct rn_hold_learner *heir; /* who learns in its place since rn_holds_adopt; NULL: nobody */
 } rn_hold_learner;
 
 void rn_hold_init(rn_hold_learner *hold, int64_t floor_us);
@@ -70,6 +71,12 @@ typedef struct rn_holds {
  */
 int rn_holds_init(rn_holds *holds, const ration_provider_rule *rule, const rn_provider *provider);
 void rn_holds_fini(rn_holds *holds);
+
+/*
+ * The provider has other rules now: what `from` has learned is known to the learners of the same templates, who are its
+ * learners' heirs from now on. Floors are the new ones. O(templates of both).
+ */
+void rn_holds_adopt(rn_holds *holds, const rn_holds *from);
 
 /* The learner of calls to `path`: that of the most specific template that matches, as in the engine. NULL: their hold
  * is not learned. O(templates); O(1) where nothing is learned. */

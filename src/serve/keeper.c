@@ -281,6 +281,16 @@ int rn_keeper_start(rn_keeper *k, ration_engine *engine, const ration_rules *rul
     return rn_timer_set(&k->timer, rn_time_add(rn_loop_now(k->loop), k->flush_us));
 }
 
+void rn_keeper_reloaded(rn_keeper *k, const ration_rules *rules, int64_t flush_us)
+{
+    if (k->engine == NULL)
+        return;
+    k->strict = rn_rules_are_strict(rules);
+    if (flush_us < k->flush_us && !k->flushing && !k->troubled)
+        timer_set(k, flush_us);
+    k->flush_us = flush_us;
+}
+
 void rn_keeper_look(rn_keeper *k)
 {
     if (k->engine == NULL || k->flushing)

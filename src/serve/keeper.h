@@ -70,6 +70,9 @@ RATION_MUST_CHECK int rn_keeper_load(rn_keeper *keeper, ration_engine *engine, r
 RATION_MUST_CHECK int rn_keeper_start(rn_keeper *keeper, ration_engine *engine, const ration_rules *rules,
                                       void (*touched)(void *user), void *user);
 
+/* The engine has other rules; what is kept goes on. */
+void rn_keeper_reloaded(rn_keeper *keeper, const ration_rules *rules, int64_t flush_us);
+
 /* After each turn's events: does a strict quota need something? O(1) if not. */
 void rn_keeper_look(rn_keeper *keeper);
 

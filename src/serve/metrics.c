@@ -141,12 +141,33 @@ static void stale_series(rn_output *out, const char *name, const rn_snapshot *s)
     sample(out, name, NULL, NULL, s->upstream.retries);
 }
 
-static void started_series(rn_output *out, const char *name, const rn_snapshot *s)
+static void instant_sample(rn_output *out, const char *name, ration_time at)
 {
     raw(out, name);
     raw(out, " ");
-    raw_number(out, rn_builder_micro, (uint64_t)s->started_at.us);
+    raw_number(out, rn_builder_micro, (uint64_t)at.us);
     raw(out, "\n");
+}
+
+static void started_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    instant_sample(out, name, s->started_at);
+}
+
+static void reloads_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    sample(out, name, "result", "success", s->reloads.done);
+    sample(out, name, "result", "failure", s->reloads.failed);
+}
+
+static void loaded_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    instant_sample(out, name, s->reloads.loaded_at);
+}
+
+static void load_failed_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    instant_sample(out, name, s->reloads.failed_at);
 }
 
 static void build_series(rn_output *out, const char *name, const rn_snapshot *s)
@@ -253,6 +274,14 @@ static const struct metric {
 } metrics[] = {
     {"ration_build_info", "gauge", "Always 1; the version is a label.", build_series, 0},
     {"ration_start_time_seconds", "gauge", "When the process began, since the Unix epoch.", started_series, 0},
+    {"ration_config_reloads_total", "counter", "Times that the config was to be read anew, by what came of it.",
+     reloads_series, 0},
+    {"ration_config_last_reload_successful", "gauge", "1 unless what runs is older than the last attempt to reload it.",
+     NULL, offsetof(rn_snapshot, reloads.well)},
+    {"ration_config_loaded_timestamp_seconds", "gauge", "When the config that runs was read, since the Unix epoch.",
+     loaded_series, 0},
+    {"ration_config_failed_timestamp_seconds", "gauge", "When it last could not be read anew; 0: never.",
+     load_failed_series, 0},
     {"ration_draining", "gauge", "1 while the process is shutting down.", NULL, offsetof(rn_snapshot, draining)},
     {"ration_requests_total", "counter", "Requests that reached the gateway.", NULL,
      offsetof(rn_snapshot, gateway.requests)},

@@ -120,6 +120,7 @@ bool rn_exchange_permit(rn_exchange *x, const rn_client *client)
         rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, why.text, field_of(why.part));
         return false;
     }
+    x->tenant_of_config = directives->tenant.data == NULL && claim.tenant.data != NULL;
     directives->tenant = claim.tenant;
     directives->priority = claim.priority;
     if (job == NULL)

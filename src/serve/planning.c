@@ -28,13 +28,13 @@
 #define NEAREST 1000  /* names that are looked at for a message */
 #define LISTED_MAX 20 /* scopes and jobs in the status */
 
-typedef struct meter {
-    TAILQ_ENTRY(meter) link;
+typedef struct rn_planning_meter {
+    TAILQ_ENTRY(rn_planning_meter) link;
     rn_run_meter run;
     bool listed; /* in `open` */
 } meter;
 
-TAILQ_HEAD(meters, meter);
+TAILQ_HEAD(meters, rn_planning_meter);
 
 struct rn_planning {
     rn_planning_options options;
@@ -379,6 +379,16 @@ static bool has_quota(const ration_rules *rules)
     return false;
 }
 
+/* Of a config; ticks follow while there is something that needs them. */
+static void plan_first(rn_planning *p)
+{
+    const ration_time now = rn_loop_now(p->options.loop);
+
+    plan(p, now);
+    if (!rn_timer_is_set(&p->timer) && (p->counts.jobs > 0 || has_quota(ration_config_rules(p->options.config))))
+        (void)rn_timer_set(&p->timer, rn_time_add(now, TICK_US));
+}
+
 int rn_planning_new(const rn_planning_options *options, rn_planning **out)
 {
     rn_planning *p = rn_mem_zalloc(rn_mem_default(), 1, sizeof *p);
@@ -409,12 +419,63 @@ int rn_planning_new(const rn_planning_options *options, rn_planning **out)
 
 void rn_planning_start(rn_planning *p, struct rn_gateway *gateway)
 {
-    const ration_time now = rn_loop_now(p->options.loop);
-
     p->gateway = gateway;
-    plan(p, now);
-    if (p->counts.jobs > 0 || has_quota(ration_config_rules(p->options.config)))
-        (void)rn_timer_set(&p->timer, rn_time_add(now, TICK_US));
+    plan_first(p);
+}
+
+/* ---- other rules */
+
+int rn_planning_prepare(const rn_planning *p, const ration_config *config, rn_planning_next *out)
+{
+    rn_planning_next next = {.config = config};
+    const size_t before = rn_jobs_count(p->jobs);
+
+    int err = rn_jobs_new(config, &next.jobs);
+    if (err == RATION_OK) {
+        next.meters = rn_mem_zalloc(rn_mem_default(), rn_jobs_count(next.jobs) + 1, sizeof *next.meters);
+        next.heirs = rn_mem_zalloc(rn_mem_default(), before + 1, sizeof *next.heirs);
+        err = next.meters != NULL && next.heirs != NULL ? RATION_OK : RATION_ERR_NOMEM;
+    }
+    if (err != RATION_OK) {
+        rn_planning_forget(&next);
+        return err;
+    }
+    for (size_t i = 0; i < before; i++) {
+        const size_t heir = rn_jobs_find(next.jobs, ration_text_of(job_at(p, i)->name));
+
+        next.heirs[i] = rn_jobs_are_same(p->jobs, i, next.jobs, heir) ? heir : SIZE_MAX;
+    }
+    *out = next;
+    return RATION_OK;
+}
+
+void rn_planning_forget(rn_planning_next *next)
+{
+    rn_jobs_free(next->jobs);
+    rn_mem_free(rn_mem_default(), next->meters);
+    rn_mem_free(rn_mem_default(), next->heirs);
+    *next = (rn_planning_next){.jobs = NULL};
+}
+
+void rn_planning_adopt(rn_planning *p, rn_planning_next *next)
+{
+    rn_planning_next past = {.jobs = p->jobs, .meters = p->meters, .heirs = next->heirs};
+
+    rn_jobs_adopt(next->jobs, p->jobs);
+    TAILQ_INIT(&p->open);
+    p->options.config = next->config;
+    p->jobs = next->jobs;
+    p->meters = next->meters;
+    for (size_t i = 0; i < p->counts.jobs; i++) {
+        if (past.heirs[i] == SIZE_MAX)
+            continue;
+        p->meters[past.heirs[i]].run = past.meters[i].run;
+        meter_list(p, &p->meters[past.heirs[i]]);
+    }
+    p->counts.jobs = rn_jobs_count(p->jobs);
+    *next = (rn_planning_next){.jobs = NULL};
+    rn_planning_forget(&past);
+    plan_first(p);
 }
 
 void rn_planning_free(rn_planning *p)

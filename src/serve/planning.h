@@ -48,6 +48,24 @@ int rn_planning_restore(rn_planning *planning, ration_text job, ration_time begu
 /* The first plan, and all that follow. The gateway hears of the decider's events. */
 void rn_planning_start(rn_planning *planning, struct rn_gateway *gateway);
 
+/*
+ * Other rules, in two steps: what can fail, and what cannot. `heirs` has for each present job the index of the one
+ * that is the same, or SIZE_MAX. RATION_ERR_NOMEM: nothing changed.
+ */
+typedef struct rn_planning_next {
+    const ration_config *config;
+    rn_jobs *jobs;
+    struct rn_planning_meter *meters;
+    size_t *heirs;
+} rn_planning_next;
+
+RATION_MUST_CHECK int rn_planning_prepare(const rn_planning *planning, const ration_config *config,
+                                          rn_planning_next *out);
+/* What has been learned of jobs that are the same goes on, and so do runs under way; then it plans. Takes `*next`. */
+void rn_planning_adopt(rn_planning *planning, rn_planning_next *next);
+/* Instead of the second step. A zeroed one is fine. */
+void rn_planning_forget(rn_planning_next *next);
+
 const rn_jobs *rn_planning_jobs(const rn_planning *planning);
 const rn_planning_counts *rn_planning_look(const rn_planning *planning);
 /* The name of the job that is nearest to a wrong one, for messages; NULL: none is near. */

@@ -177,6 +177,8 @@ void rn_problem_write(rn_output *out, const rn_problem *problem)
     if (d != NULL)
         rn_refusal_write(out, d);
     problem_texts(out, problem);
+    if (problem->more != NULL)
+        problem->more(out, problem->more_ctx);
     rn_output_close(out, '}');
     rn_output_newline(out);
 }

@@ -11,7 +11,7 @@
  */
 
 #define RN_PROBLEM_TYPE "application/problem+json"
-#define RN_PROBLEM_MAX 65536
+#define RN_PROBLEM_MAX ((size_t)512 << 10)
 
 /* The status of a refusal. What is not retryable is never a 429: clients retry those. */
 int rn_refusal_status(ration_reason reason);
@@ -30,9 +30,11 @@ typedef struct rn_problem {
     ration_text detail; /* absent with a decision: its explanation */
     ration_text request_id;
     ration_text account;
-    ration_text field;               /* of the request, that is at fault */
-    int64_t waited_us;               /* RATION_UNSET: it never waited */
-    const ration_decision *decision; /* NULL: no refusal */
+    ration_text field;                             /* of the request, that is at fault */
+    int64_t waited_us;                             /* RATION_UNSET: it never waited */
+    const ration_decision *decision;               /* NULL: no refusal */
+    void (*more)(rn_output *out, const void *ctx); /* writes members of its own; NULL: there are none */
+    const void *more_ctx;
 } rn_problem;
 
 /* A refusal of the gateway itself, in the decision's form, so that both are reported by the same code. */

@@ -3,34 +3,13 @@
  * The parts of `ration serve`, put together in the order in which they depend on each other and taken apart in the
  * opposite one: recording, engine, what was kept, jobs, gateway, control port.
  */
-#include "serve/service.h"
+#include "serve/service_parts.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "trace/recorder.h"
 
 #define FLUSH_US INT64_C(1000000)
-
-struct rn_service {
-    rn_loop *loop;
-    const rn_log *log;
-    const ration_config *config;
-    rn_keeper *keeper;
-    rn_recording *recording;
-    rn_recorder *recorder;
-    ration_engine *engine;
-    rn_engine_decider decider;
-    rn_planning *planning;
-    rn_bulletin *bulletin;
-    rn_refusals *refusals;
-    rn_gateway *gateway;
-    rn_control *control;
-    rn_timer drain;
-    void (*on_drained)(void *user);
-    void *drained_user;
-    rn_timer flush; /* of the recording */
-};
 
 static void error_set(rn_net_error *error, const char *what, const char *between, const char *more)
 {
@@ -63,10 +42,10 @@ static void on_flush(void *user, ration_time now)
     (void)rn_timer_set(&s->flush, rn_time_add(now, FLUSH_US));
 }
 
-static int recording_make(rn_service *s, const char *path, rn_net_error *error)
+static int recording_make(rn_service *s, const ration_config *config, const char *path, rn_net_error *error)
 {
     const rn_recording_options options = {.loop = s->loop, .log = s->log, .path = path};
-    rn_recorder_options recorder = {.rules = ration_config_rules(s->config),
+    rn_recorder_options recorder = {.rules = ration_config_rules(config),
                                     .started_at = rn_loop_now(s->loop),
                                     .write = rn_recording_write,
                                     .failed = rn_recording_failed};
@@ -74,7 +53,7 @@ static int recording_make(rn_service *s, const char *path, rn_net_error *error)
 
     int err = rn_recording_open(&options, &s->recording, error);
     if (err == RATION_OK)
-        err = rn_config_json(s->config, &json, &recorder.config.size);
+        err = rn_config_json(config, &json, &recorder.config.size);
     if (err != RATION_OK)
         return err;
     recorder.config.data = json;
@@ -93,9 +72,9 @@ static void on_step(void *user, ration_time now, int64_t by_us)
         rn_gateway_touch(s->gateway);
 }
 
-static int engine_make(rn_service *s, rn_net_error *error)
+static int engine_make(rn_service *s, const ration_config *config, rn_net_error *error)
 {
-    const ration_engine_options options = {.rules = ration_config_rules(s->config),
+    const ration_engine_options options = {.rules = ration_config_rules(config),
                                            .sink = s->recorder != NULL ? rn_recorder_sink(s->recorder) : NULL,
                                            .keeps = s->keeper != NULL && rn_keeper_keeps(s->keeper)};
     ration_fault fault = {"", ""};
@@ -153,16 +132,16 @@ static int runs_restore(rn_service *s, rn_net_error *error)
     return RATION_OK;
 }
 
-static int jobs_make(rn_service *s, rn_net_error *error)
+static int jobs_make(rn_service *s, const ration_config *config, rn_net_error *error)
 {
     const rn_planning_options options = {
-        .loop = s->loop, .decider = &s->decider.base, .config = s->config, .log = s->log, .ctx = s, .ran = on_ran};
+        .loop = s->loop, .decider = &s->decider.base, .config = config, .log = s->log, .ctx = s, .ran = on_ran};
     const int err = rn_planning_new(&options, &s->planning);
 
     return err == RATION_OK && s->keeper != NULL ? runs_restore(s, error) : err;
 }
 
-static int ports_make(rn_service *s, rn_net_error *error)
+static int ports_make(rn_service *s, const ration_config *config, rn_net_error *error)
 {
     int err = rn_bulletin_new(s->loop, &s->bulletin);
     if (err == RATION_OK)
@@ -172,7 +151,7 @@ static int ports_make(rn_service *s, rn_net_error *error)
 
     const rn_gateway_options gateway = {.loop = s->loop,
                                         .decider = &s->decider.base,
-                                        .config = s->config,
+                                        .config = config,
                                         .log = s->log,
                                         .planning = s->planning,
                                         .bulletin = s->bulletin,
@@ -187,10 +166,16 @@ static int ports_make(rn_service *s, rn_net_error *error)
                                         .decider = &s->decider.base,
                                         .gateway = s->gateway,
                                         .planning = s->planning,
-                                        .config = s->config,
                                         .recording = s->recording,
-                                        .keeper = s->keeper};
+                                        .keeper = s->keeper,
+                                        .reloader = &s->reloader,
+                                        .reloads = &s->reloads};
     return rn_control_new(&control, &s->control, error);
+}
+
+static void on_reload(void *user, const char *by, rn_reload *out)
+{
+    rn_service_reload(user, by, out);
 }
 
 static void on_drain_over(void *user, ration_time now)
@@ -203,28 +188,31 @@ static void on_drain_over(void *user, ration_time now)
 
 int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_error *error)
 {
+    const ration_config *config = options->config;
     rn_service *s = rn_mem_zalloc(rn_mem_default(), 1, sizeof *s);
 
     if (s == NULL)
         return RATION_ERR_NOMEM;
     s->loop = options->loop;
     s->log = options->log;
-    s->config = options->config;
+    s->config_file = options->config_file;
     s->keeper = options->keeper;
+    s->reloader = (rn_api_reloader){on_reload, s};
+    s->reloads = (rn_reload_counts){.well = 1, .loaded_at = rn_loop_now(s->loop)};
     rn_timer_init(&s->drain, s->loop, on_drain_over, s);
     rn_timer_init(&s->flush, s->loop, on_flush, s);
 
-    int err = addresses_check(rn_config_settings(s->config), error);
+    int err = addresses_check(rn_config_settings(config), error);
     if (err == RATION_OK && options->record != NULL)
-        err = recording_make(s, options->record, error);
+        err = recording_make(s, config, options->record, error);
     if (err == RATION_OK)
-        err = engine_make(s, error);
+        err = engine_make(s, config, error);
     if (err == RATION_OK)
-        err = jobs_make(s, error);
+        err = jobs_make(s, config, error);
     if (err == RATION_OK)
-        err = ports_make(s, error);
+        err = ports_make(s, config, error);
     if (err == RATION_OK && s->keeper != NULL)
-        err = rn_keeper_start(s->keeper, s->engine, ration_config_rules(s->config), on_touched, s);
+        err = rn_keeper_start(s->keeper, s->engine, ration_config_rules(config), on_touched, s);
     if (err == RATION_OK && s->recording != NULL) {
         err = rn_recording_begin(s->recording);
         if (err != RATION_OK)
@@ -270,7 +258,7 @@ static void waiters_refuse(rn_service *s)
 
 void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
 {
-    const int64_t drain_us = rn_config_settings(s->config)->drain_us;
+    const int64_t drain_us = rn_config_settings(rn_gateway_config(s->gateway))->drain_us;
 
     s->on_drained = on_drained;
     s->drained_user = user;
@@ -322,5 +310,6 @@ void rn_service_free(rn_service *s)
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);
+    ration_config_free(s->owned);
     rn_mem_free(rn_mem_default(), s);
 }

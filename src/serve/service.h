@@ -5,6 +5,7 @@
 #include "serve/control.h"
 #include "serve/gateway.h"
 #include "serve/keeper.h"
+#include "serve/reload.h"
 
 /*
  * What `ration serve` runs, for whoever has a loop: an engine from the config, the gateway, the control port and
@@ -15,9 +16,10 @@ typedef struct rn_service rn_service;
 typedef struct rn_service_options {
     rn_loop *loop;
     const ration_config *config;
-    const rn_log *log;
-    const char *record; /* file of the recording; NULL: none */
-    rn_keeper *keeper;  /* what outlives the process; NULL: nothing does */
+    const char *config_file; /* that it was read from, and will be anew; NULL: none */
+    rn_log *log;             /* a reload sets its format and level anew */
+    const char *record;      /* file of the recording; NULL: none */
+    rn_keeper *keeper;       /* what outlives the process; NULL: nothing does */
 } rn_service_options;
 
 /*
@@ -38,6 +40,13 @@ uint16_t rn_service_control_port(const rn_service *service);
  * once, never from inside. The control port answers until `rn_service_free`.
  */
 void rn_service_drain(rn_service *service, void (*on_drained)(void *user), void *user);
+
+/*
+ * Read the config file anew and go by it from now on, or change nothing: decision 0023. Who wanted it (`by`: "SIGHUP",
+ * "api") stands in the log with what came of it. `*out`, from rn_reload_init, is filled in. Not from inside a
+ * handler of the gateway's.
+ */
+void rn_service_reload(rn_service *service, const char *by, rn_reload *out);
 
 /* Who decides. Borrowed; after a call of one's own, `rn_service_touch`. */
 rn_decider *rn_service_decider(rn_service *service);

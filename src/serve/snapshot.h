@@ -6,6 +6,7 @@
 #include "serve/gateway.h"
 #include "serve/keeper.h"
 #include "serve/planning.h"
+#include "serve/reload.h"
 #include "trace/output.h"
 
 /* What the process looks like at one instant, gathered once for every page that shows it. */
@@ -25,6 +26,7 @@ typedef struct rn_snapshot {
     uint64_t draining;
     rn_bulletin_counts events;
     uint64_t listeners;
+    rn_reload_counts reloads;
     rn_keeper_status keeper; /* without a path: nothing is kept */
 } rn_snapshot;
 

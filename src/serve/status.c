@@ -374,6 +374,19 @@ static void recording_write(const rn_recording *recording, rn_output *out)
     rn_output_close(out, '}');
 }
 
+static void config_write(const rn_reload_counts *reloads, rn_output *out)
+{
+    rn_output_open(out, "config", '{');
+    rn_output_ms(out, "loadedAt", reloads->loaded_at.us);
+    rn_output_int(out, "reloads", (int64_t)reloads->done);
+    rn_output_int(out, "failures", (int64_t)reloads->failed);
+    if (reloads->failed > 0) {
+        rn_output_ms(out, "failedAt", reloads->failed_at.us);
+        rn_output_bool(out, "failing", reloads->well == 0);
+    }
+    rn_output_close(out, '}');
+}
+
 static void ledger_write(const rn_keeper_status *keeper, rn_output *out)
 {
     static const char *const strict[] = {
@@ -416,6 +429,7 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     totals_write(s, out);
     waits_write(s, out);
     traffic_write(s, out);
+    config_write(&s->reloads, out);
     recording_write(parts->recording, out);
     ledger_write(&s->keeper, out);
     if (parts->planning != NULL)

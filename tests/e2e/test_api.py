@@ -656,7 +656,11 @@ def test_every_documented_answer(api):
         assert api.post(name, {"lease": "99-1"}).status == 404
     api.release(api.granted(ASK), outcome="failure")
     assert api.post("acquire", ASK).status == 503
+    assert api.post("reload", {}).status == 200
+    api.gateway.config.write_text("{")
+    assert api.post("reload", {}).status == 422
     assert api.post("drain", {}).status == 200
+    assert api.post("reload", {}).status == 409
     promised = {(operation["operationId"], status) for _, _, operation in operations()
                 for status in operation["responses"]}
     # 403 is test_clients' own.

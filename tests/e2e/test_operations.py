@@ -355,13 +355,6 @@ def test_what_a_limit_has_to_say(provider, gateway):
     assert gw.metrics()["ration_shadowed_total"] == 1
 
 
-def test_a_hangup_ends_nothing(provider, gateway):
-    gw = gateway(one_provider(provider(hello).url))
-    gw.signal(signal.SIGHUP)
-    gw.line("the config is read at the start only")
-    assert gw.call("GET", "/a/").status == 200
-
-
 # ---- the clock
 
 STEPPED = """

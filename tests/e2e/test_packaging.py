@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import time
 import subprocess
 
 import yaml
@@ -45,6 +46,15 @@ def test_supervisor_hears_of_the_start_and_the_stop(provider, gateway, tmp_path,
         gw = gateway(one_provider(provider(hello).url))
         assert manager.recv(100) == b"READY=1"
         assert gw.control("/readyz").status == 200
+        gw.signal(signal.SIGHUP)
+        began = time.monotonic_ns() // 1000
+        assert (told := re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=(\d+)", manager.recv(100)))
+        assert abs(int(told[1]) - began) < 60_000_000
+        assert manager.recv(100).startswith(b"READY=1\nSTATUS=The config was read anew")
+        gw.config.write_text("{")
+        gw.signal(signal.SIGHUP)
+        assert manager.recv(100).startswith(b"RELOADING=1\n")
+        assert manager.recv(100).startswith(b"READY=1\nSTATUS=The config was not read anew")
         gw.signal(signal.SIGTERM)
         assert manager.recv(100) == b"STOPPING=1"
         assert gw.wait() == 0
@@ -91,7 +101,7 @@ def sections():
 
 def test_runbook_has_every_reason():
     assert len(reasons()) > 15
-    assert sections() == reasons()
+    assert sections() == [*reasons(), "reload"]
 
 
 def test_alerts_ask_for_metrics_that_exist(provider, gateway):

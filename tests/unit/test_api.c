@@ -83,8 +83,7 @@ static void scene_open(scene *s)
 
     const rn_control_options options = {.loop = s->stage.loop,
                                         .decider = &s->stage.decider.base,
-                                        .gateway = s->stage.gateway,
-                                        .config = s->stage.config};
+                                        .gateway = s->stage.gateway};
     CHECK_EQ(rn_control_new(&options, &s->control, &error), RATION_OK);
     wire_connect(&s->client, s->stage.loop, rn_control_port(s->control));
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_SERVE_SERVICE_PARTS_H
+#define RN_SERVE_SERVICE_PARTS_H
+
+#include "serve/service.h"
+#include "trace/recorder.h"
+
+/* Between service.c (the parts put together) and service_reload.c (other rules for all of them). */
+
+struct rn_service {
+    rn_loop *loop;
+    rn_log *log;
+    const char *config_file; /* NULL: none */
+    ration_config *owned;    /* the present config, if it came by a reload; else NULL, and it is the caller's */
+    rn_keeper *keeper;
+    rn_recording *recording;
+    rn_recorder *recorder;
+    ration_engine *engine;
+    rn_engine_decider decider;
+    rn_planning *planning;
+    rn_bulletin *bulletin;
+    rn_refusals *refusals;
+    rn_gateway *gateway;
+    rn_control *control;
+    rn_api_reloader reloader;
+    rn_reload_counts reloads;
+    rn_timer drain;
+    void (*on_drained)(void *user);
+    void *drained_user;
+    rn_timer flush; /* of the recording */
+};
+
+#endif
