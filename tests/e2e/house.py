@@ -12,6 +12,8 @@ import subprocess
 import threading
 import time
 
+import planted
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATION = os.environ.get("RATION", str(ROOT / "build" / "ration"))
 # In logfmt and in JSON.
@@ -91,6 +93,7 @@ class Client:
         line = self.file.readline()
         if not line:
             raise EOFError("closed before a response")
+        planted.look("a status line", line)
         match = re.fullmatch(rb"HTTP/1\.1 (\d{3}) (.*)\r\n", line)
         assert match, line
         return int(match[1]), match[2].decode(), self.section()
@@ -99,6 +102,7 @@ class Client:
         fields = []
         while (line := self.file.readline()) != b"\r\n":
             assert line.endswith(b"\r\n"), line
+            planted.look("a field", line)
             name, _, value = line.decode("latin-1").partition(":")
             fields.append((name, value.strip()))
         return fields
@@ -134,6 +138,7 @@ class Client:
                 raise EOFError("the body is shorter than told")
         else:
             body = self.file.read()
+        planted.look("a body", body)
         return Answer(status, reason, fields, body, trailers)
 
     def call(self, method, target, fields=(), body=None):
@@ -205,6 +210,9 @@ class Gateway(Process):
         settings = config.setdefault("settings", {})
         settings.setdefault("listen", {"gateway": "127.0.0.1:0", "control": "127.0.0.1:0"})
         settings.setdefault("ledger", {"path": "none"})
+        operators = [client["token"] for client in config.get("clients", []) if client.get("operator")]
+        self.token = settings.get("token", *operators[:1])
+        self.planted = planted.Planted(config)
         self.folder = folder
         self.config = folder / "ration.yaml"
         self.config.write_text(json.dumps(config))
@@ -271,9 +279,21 @@ class Gateway(Process):
             if not self.ended and self.popen.poll() is None:
                 self.until_idle()
                 assert self.status()["totals"]["errors"] == 0
+                self.look_for_secrets()
                 assert self.stop() == 0, self.text()
         finally:
             self.kill()
+            self.planted.forget()
+        self.planted.look("the log", self.text().encode())
+        self.planted.look_below(self.folder)
+
+    def look_for_secrets(self):
+        """On every page; an answer is searched as it is read."""
+        if self.control_port is None:
+            return
+        fields = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        for page in planted.PAGES:
+            self.control(page, fields=fields)
 
 
 def one_provider(url, limits=(), account=None, settings=None, **provider):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Clients that are killed at any moment, and a gateway that is told to stop, both under load.
 
-KILLS: how many connections are dropped, 150 if it does not say.
+CLIENT_KILLS: how many connections are dropped, 150 if it does not say.
 """
 
 import json
@@ -18,7 +18,7 @@ from house import RATION, ROOT, until
 from simulated import Client as Watcher
 from simulated import simulator
 
-KILLS = int(os.environ.get("KILLS", "150"))
+KILLS = int(os.environ.get("CLIENT_KILLS", "150"))
 THREADS = 12
 CALLS_A_PROCESS = 12
 SLOTS = 6
