@@ -15,7 +15,9 @@
 
 bool rn_exchange_identify(rn_exchange *x, const rn_client **out)
 {
-    switch (rn_bearer_find(x->gateway->config, x->directives.token, out)) {
+    rn_gateway *gw = x->gateway;
+
+    switch (rn_bearer_find(gw->config, x->directives.token, out)) {
     case RN_BEARER_KNOWN:
         return true;
     case RN_BEARER_SILENT:
@@ -26,7 +28,7 @@ bool rn_exchange_identify(rn_exchange *x, const rn_client **out)
         rn_exchange_turn_away(x, RATION_REASON_NOT_PERMITTED, "the token in Ration-Token is nobody's", TOKEN_FIELD);
         break;
     }
-    rn_gateway_token_refused(x->gateway);
+    rn_gateway_token_refused(gw);
     return false;
 }
 
@@ -48,9 +50,10 @@ bool rn_exchange_address(rn_exchange *x, const rn_client *client)
         return false;
     }
     rn_exchange_bind(x, rn_gateway_find(x->gateway, x->route.account));
-    if (x->to == NULL)
-        rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured", NULL);
-    return x->to != NULL;
+    if (x->to != NULL)
+        return true;
+    rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured", NULL);
+    return false;
 }
 
 /* Ration-Job. `*out` is NULL without one. False: it is none that the client may name for this account. */
