@@ -78,6 +78,13 @@ static bool decider_next_event(rn_decider *d, ration_event *out)
     return ration_engine_next_event(engine_of(d), out);
 }
 
+static size_t decider_standing(rn_decider *d, ration_lease lease, const ration_decision *refused, rn_standing *out,
+                               size_t max)
+{
+    return refused != NULL ? rn_engine_standing_of(engine_of(d), refused, out)
+                           : rn_engine_standing(engine_of(d), lease, out, max);
+}
+
 static int decider_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
 {
     return ration_engine_report(engine_of(d), now, kind, reporter);
@@ -100,6 +107,7 @@ static const rn_decider_ops engine_ops = {
     .advance = decider_advance,
     .next_deadline = decider_next_deadline,
     .next_event = decider_next_event,
+    .standing = decider_standing,
     .report = decider_report,
     .totals = decider_totals,
 };

@@ -10,6 +10,8 @@
 
 #include <ration/engine.h>
 
+#include "core/standing.h"
+
 typedef struct rn_decider rn_decider;
 
 typedef struct rn_decider_ops {
@@ -26,6 +28,11 @@ typedef struct rn_decider_ops {
     int (*advance)(rn_decider *d, ration_time now);
     ration_time (*next_deadline)(const rn_decider *d);
     bool (*next_event)(rn_decider *d, ration_event *out);
+    /*
+     * Where the limits stand that a lease has spent from, or, with `refused`, the one that it names; core/standing.h.
+     * NULL: that is not known.
+     */
+    size_t (*standing)(rn_decider *d, ration_lease lease, const ration_decision *refused, rn_standing *out, size_t max);
     int (*report)(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter);
     void (*totals)(const rn_decider *d, ration_totals *out);
 } rn_decider_ops;

@@ -183,9 +183,20 @@ size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buff
     return count;
 }
 
+size_t rn_exchange_rate_limits(rn_exchange *x, const ration_decision *refused, rn_http_field *fields, char *buffer)
+{
+    rn_decider *d = x->gateway->decider;
+    rn_standing standings[RN_RATELIMIT_SHOWN];
+
+    if (d->ops->standing == NULL || (refused == NULL && x->lease.generation == 0))
+        return 0;
+    return rn_ratelimit_write(standings, d->ops->standing(d, x->lease, refused, standings, RN_RATELIMIT_SHOWN), buffer,
+                              fields);
+}
+
 /* The fields of a problem response, and its status. */
-static rn_response problem_response(const rn_exchange *x, const rn_problem *problem, rn_http_field *fields, char *stamp,
-                                    char *after)
+static rn_response problem_response(rn_exchange *x, const rn_problem *problem, rn_http_field *fields, char *stamp,
+                                    char *after, char *limits)
 {
     const ration_decision *d = problem->decision;
     size_t count = rn_exchange_stamp(x, fields, stamp, STAMP_BYTES);
@@ -201,6 +212,7 @@ static rn_response problem_response(const rn_exchange *x, const rn_problem *prob
         rn_builder_int(&b, seconds);
         if (seconds > 0)
             field_add(fields, &count, "Retry-After", (ration_text){b.data, b.used});
+        count += rn_exchange_rate_limits(x, d, fields + count, limits);
     }
     return (rn_response){.status = d != NULL ? rn_refusal_status(d->reason) : problem->status,
                          .fields = {fields, count}};
@@ -208,7 +220,7 @@ static rn_response problem_response(const rn_exchange *x, const rn_problem *prob
 
 void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
 {
-    char name[NAME_BYTES], stamp[STAMP_BYTES], after[NAME_BYTES];
+    char name[NAME_BYTES], stamp[STAMP_BYTES], after[NAME_BYTES], limits[RN_RATELIMIT_BYTES];
     rn_http_field fields[8];
     rn_problem full = *problem;
     rn_output body;
@@ -227,7 +239,7 @@ void rn_exchange_fail(rn_exchange *x, const rn_problem *problem)
 
     rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
     rn_problem_write(&body, &full);
-    const rn_response response = problem_response(x, &full, fields, stamp, after);
+    const rn_response response = problem_response(x, &full, fields, stamp, after, limits);
     if (body.err != RATION_OK ||
         rn_inbound_respond(x->in, &response, (ration_text){body.data, body.size}) != RATION_OK) {
         rn_inbound_abort(x->in);

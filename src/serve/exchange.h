@@ -9,6 +9,7 @@
 #include "serve/destinations.h"
 #include "serve/directives.h"
 #include "serve/planning.h"
+#include "serve/ratelimit.h"
 #include "serve/refusal.h"
 #include "serve/retry.h"
 #include "serve/route.h"
@@ -185,6 +186,12 @@ void rn_exchange_end(rn_exchange *x, ration_outcome outcome);
 ration_text rn_exchange_name(const rn_exchange *x, char *buffer, size_t size);
 /* Ration-Request-Id and Ration-Waited, appended to `fields`. Returns how many. */
 size_t rn_exchange_stamp(const rn_exchange *x, rn_http_field *fields, char *buffer, size_t size);
+
+/*
+ * RateLimit-Policy and RateLimit: of the limits that the lease has spent from, or of the one that refused. At most
+ * RN_RATELIMIT_FIELDS, appended to `fields`; `buffer` has RN_RATELIMIT_BYTES. Returns how many.
+ */
+size_t rn_exchange_rate_limits(rn_exchange *x, const ration_decision *refused, rn_http_field *fields, char *buffer);
 
 /* Ask the decider for a lease: for the first attempt, or for the next. */
 void rn_exchange_submit(rn_exchange *x);

@@ -20,7 +20,7 @@
 #define LOOK_BYTES 16384
 #define HELD_BYTES 65536
 #define STAMP_BYTES 96
-#define STAMP_FIELDS 2
+#define STAMP_FIELDS (2 + RN_RATELIMIT_FIELDS)
 #define OWN_FIELDS 2 /* a request gets: a credential, an encoding */
 #define PUMP_BYTES 65536
 
@@ -117,7 +117,7 @@ bool rn_exchange_start(rn_exchange *x, const rn_http_head *head)
 {
     rn_gateway *gw = x->gateway;
     const bool bodiless = rn_text_is(rn_inbound_head(x->in)->method, "HEAD") || head->status == 304;
-    char stamp[STAMP_BYTES];
+    char stamp[STAMP_BYTES], limits[RN_RATELIMIT_BYTES];
     size_t count = 0;
 
     int err = rn_gateway_reserve(gw, head->fields.count + STAMP_FIELDS);
@@ -127,6 +127,8 @@ bool rn_exchange_start(rn_exchange *x, const rn_http_head *head)
     }
     if (err == RATION_OK) {
         count += rn_exchange_stamp(x, gw->fields + count, stamp, sizeof stamp);
+        if (!rn_ratelimit_is_told(head->fields))
+            count += rn_exchange_rate_limits(x, NULL, gw->fields + count, limits);
         const rn_response response = {.status = head->status,
                                       .reason = head->reason,
                                       .fields = {gw->fields, count},
