@@ -3,6 +3,7 @@
 
 import os
 import resource
+import subprocess
 
 import pytest
 
@@ -56,3 +57,22 @@ def gateway(tmp_path):
     yield start
     for one in started:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def ca(tmp_path_factory):
+    """A CA of our own, a certificate of it for localhost and 127.0.0.1, and one for another name."""
+    folder = tmp_path_factory.mktemp("ca")
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-subj", "/CN=test CA", "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
+    for name, alternative in (("good", "DNS:localhost,IP:127.0.0.1"), ("other", "DNS:other.example")):
+        (folder / f"{name}.ext").write_text(f"subjectAltName={alternative}\n")
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")  # fmt: skip
+    return folder

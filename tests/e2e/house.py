@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -31,6 +32,26 @@ def until(holds, what, deadline=DEADLINE):
         if time.monotonic() > end:
             raise AssertionError(f"not within {deadline} s: {what}")
         time.sleep(0.01)
+
+
+held_ports = []
+
+
+def free_port():
+    """A port on which nothing listens, for who cannot be given port 0. It is this process's until that ends: nobody is
+    given it by the kernel, whose ports are higher, nor by this function, for its name among the sockets is taken."""
+    while True:
+        port = random.randrange(10000, 30000)
+        with socket.socket() as listener:
+            name = socket.socket(socket.AF_UNIX)
+            try:
+                name.bind(f"\0ration-test-{port}")
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                name.close()
+                continue
+        held_ports.append(name)
+        return port
 
 
 class Answer:

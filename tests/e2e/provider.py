@@ -3,6 +3,7 @@
 
 import contextlib
 import socket
+import ssl
 import threading
 
 
@@ -148,3 +149,9 @@ def hello(request, connection):
     """The usual handler: read the body, answer 200."""
     request.body()
     connection.reply(200, {"Content-Type": "text/plain"}, b"" if request.method == "HEAD" else b"hello\n")
+
+
+def server_context(ca, name="good"):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(ca / f"{name}.pem", ca / f"{name}.key")
+    return context

@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
-from house import DEADLINE, one_provider, slots, until
+from house import DEADLINE, free_port, one_provider, slots, until
 from provider import hello
-from test_outside import NGINX, free_port, listens
+from test_outside import NGINX, listens
 from test_refusals import now, quota, refusal
 
 DELAY_MS = 500

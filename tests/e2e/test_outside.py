@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from house import DEADLINE, one_provider, slots, until
+from house import DEADLINE, free_port, one_provider, slots, until
 from provider import hello
 
 CURL = shutil.which("curl")
@@ -30,11 +30,6 @@ def listens(port):
         return True
     except OSError:
         return False
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 NGINX_CONF = """

@@ -2,24 +2,18 @@
 """Every command of docs/guide/quick-start.md, in order, in one shell, on ports that are free."""
 import json
 import re
-import socket
 import subprocess
 import urllib.request
 
 import pytest
 
+from house import free_port
 from simulated import RATION, ROOT, wait_until
 
 GUIDE = (ROOT / "docs/guide/quick-start.md").read_text()
 COMMANDS = [line[2:] for block in re.findall(r"```console\n(.*?)```", GUIDE, re.S) for line in block.splitlines()
             if line.startswith("$ ")]
 CONFIG = re.search(r"```yaml\n(.*?)```", GUIDE, re.S).group(1)
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Shell:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from house import RATION, Gateway, one_provider, slots, until
-from provider import hello
+from provider import hello, server_context
 from simulated import Client as Simulated
 from simulated import simulator
 from test_costs import chunks
@@ -108,8 +108,8 @@ def test_no_connection_is_tried_again(provider, gateway):
     assert gw.status()["totals"]["upstreamErrors"] == {"upstream_connect": 2}
 
 
-def test_a_certificate_is_not_asked_twice(provider, gateway):
-    gw = gateway(one_provider(provider(hello).url.replace("http:", "https:"), retries=2))
+def test_a_certificate_is_not_asked_twice(provider, gateway, ca):
+    gw = gateway(one_provider(provider(hello, tls=server_context(ca)).url, retries=2))
     assert gw.call("GET", "/a/x").json()["type"] == "urn:ration:problem:upstream_tls"
     assert retries(gw) == {}
 

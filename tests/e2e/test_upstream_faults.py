@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Providers that break: what the client gets, and that the lease goes back."""
 
+import contextlib
 import socket
-import ssl
-import subprocess
 import threading
 
 import pytest
-from house import one_provider, slots
-from provider import hello
+from house import free_port, one_provider, slots
+from provider import hello, server_context
 
 
 def broken(answer, status, kind):
@@ -20,11 +19,6 @@ def broken(answer, status, kind):
     assert problem["account"] == "a"
     assert problem["requestId"] == answer["Ration-Request-Id"]
     return problem["detail"]
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def test_refused(gateway):
@@ -164,31 +158,6 @@ def test_failures_count_as_failures_and_are_passed_on(provider, gateway):
 # ---- TLS
 
 
-@pytest.fixture(scope="module")
-def ca(tmp_path_factory):
-    """A CA of our own, a certificate of it for localhost and 127.0.0.1, and one for another name."""
-    folder = tmp_path_factory.mktemp("ca")
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-            "-subj", "/CN=test CA", "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
-    for name, alternative in (("good", "DNS:localhost,IP:127.0.0.1"), ("other", "DNS:other.example")):
-        (folder / f"{name}.ext").write_text(f"subjectAltName={alternative}\n")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-                "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")  # fmt: skip
-    return folder
-
-
-def server_context(ca, name="good"):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(ca / f"{name}.pem", ca / f"{name}.key")
-    return context
-
-
 def test_tls(provider, gateway, ca):
     up = provider(hello, tls=server_context(ca))
     gw = gateway(one_provider(up.url, [slots(1)], tls={"ca": str(ca / "ca.pem")}))
@@ -215,9 +184,14 @@ def test_tls_with_another_name(provider, gateway, ca):
 
 def test_tls_towards_a_plain_server(gateway, ca):
     def answer():
+        # All is read before the end, or that would be a reset, which takes the answer with it.
         sock, _ = listener.accept()
-        sock.recv(1)
+        sock.recv(65536)
         sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        sock.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError):
+            while sock.recv(65536):
+                pass
         sock.close()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
