@@ -81,9 +81,8 @@ static void scene_open(scene *s)
     s->ops.check = more_check;
     s->stage.decider.base.ops = &s->ops;
 
-    const rn_control_options options = {.loop = s->stage.loop,
-                                        .decider = &s->stage.decider.base,
-                                        .gateway = s->stage.gateway};
+    const rn_control_options options = {
+        .loop = s->stage.loop, .decider = &s->stage.decider.base, .gateway = s->stage.gateway};
     CHECK_EQ(rn_control_new(&options, &s->control, &error), RATION_OK);
     wire_connect(&s->client, s->stage.loop, rn_control_port(s->control));
 }
@@ -360,6 +359,18 @@ static void test_the_end_amid_a_grant(void **state)
     scene_close(&s);
 }
 
+/* The control port of a process without a config file, such as the demo. */
+static void test_a_reload_of_nothing(void **state)
+{
+    scene s;
+
+    (void)state;
+    scene_open(&s);
+    post(&s, "reload", "", "{}");
+    expect(&s, " 409 ", "urn:ration:problem:no_config_file");
+    scene_close(&s);
+}
+
 static void test_a_drain(void **state)
 {
     scene s;
@@ -405,7 +416,7 @@ int main(void)
         cmocka_unit_test(test_a_key_that_left),       cmocka_unit_test(test_the_lease_is_lost),
         cmocka_unit_test(test_errors_of_the_decider), cmocka_unit_test(test_the_end),
         cmocka_unit_test(test_the_end_amid_a_grant),  cmocka_unit_test(test_a_drain),
-        cmocka_unit_test(test_keys_are_bounded),
+        cmocka_unit_test(test_a_reload_of_nothing),   cmocka_unit_test(test_keys_are_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

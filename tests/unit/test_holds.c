@@ -239,6 +239,56 @@ static void test_a_template_that_is_none(void **state)
     rn_holds_fini(&holds);
 }
 
+static void test_adopt(void **state)
+{
+    static const ration_endpoint_rule before[] = {{.path = "/kept"}, {.path = "/gone"}, {.path = "/silenced"}};
+    static const ration_endpoint_rule after[] = {{.path = "/silenced"}, {.path = "/new"}, {.path = "/kept"}};
+    static const rn_hold_default loud[] = {{true, 1}, {true, 1}, {true, 1}};
+    static const rn_hold_default quiet[] = {{false, 1}, {true, 1}, {true, 5000}};
+    static const ration_provider_rule old_rule = {.endpoints = before, .endpoint_count = 3};
+    static const ration_provider_rule new_rule = {.endpoints = after, .endpoint_count = 3};
+    static const rn_provider old_words = {.hold = {true, 1}, .endpoints = loud};
+    static const rn_provider new_words = {.hold = {true, 7000}, .endpoints = quiet};
+    static const struct {
+        const char *why, *path, *heir; /* NULL: nobody */
+        int64_t declared_us;           /* by the heir */
+    } rows[] = {
+        {"the same template, under another floor", "/kept", "/kept", 5000},
+        {"one that is gone", "/gone", NULL, 0},
+        {"one of which nothing is learned any more", "/silenced", NULL, 0},
+        {"all other paths", "/else", "/else", 7000},
+    };
+    rn_holds old, fresh, none = {.rule = &new_rule};
+    (void)state;
+
+    CHECK_EQ(rn_holds_init(&old, &old_rule, &old_words), RATION_OK);
+    CHECK_EQ(rn_holds_init(&fresh, &new_rule, &new_words), RATION_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rn_hold_learner *learner = rn_holds_find(&old, ration_text_of(rows[i].path));
+
+        for (uint64_t k = 0; k < RN_HOLD_SAMPLES_MIN + i; k++)
+            rn_hold_learn(learner, (ration_time){0}, 1000, true);
+    }
+    rn_holds_adopt(&fresh, &old);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const rn_hold_learner *learner = rn_holds_find(&old, ration_text_of(rows[i].path));
+        const rn_hold_learner *heir = rows[i].heir != NULL ? rn_holds_find(&fresh, ration_text_of(rows[i].heir)) : NULL;
+
+        CHECK_ROW(rows[i].why);
+        CHECK(learner->heir == heir);
+        if (heir == NULL)
+            continue;
+        CHECK_EQ(rn_hold_samples(heir), RN_HOLD_SAMPLES_MIN + i);
+        CHECK_EQ(rn_hold_declare(heir), rows[i].declared_us);
+        CHECK(heir->heir == NULL);
+    }
+    CHECK_EQ(rn_hold_samples(rn_holds_find(&fresh, ration_text_of("/new"))), 0);
+    rn_holds_adopt(&none, &old);
+    rn_holds_adopt(&fresh, &none);
+    rn_holds_fini(&old);
+    rn_holds_fini(&fresh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_too_many_segments),
         cmocka_unit_test(test_a_template_that_is_none),
+        cmocka_unit_test(test_adopt),
     };
 
     return cmocka_run_group_tests_name("holds", tests, NULL, NULL);

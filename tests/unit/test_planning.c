@@ -74,11 +74,26 @@ typedef struct scene {
 } scene;
 
 /* A quota of 1000 in 24 hours, of which a tenth is kept back, and these jobs. */
-static void scene_open(scene *s, const char *jobs)
+static ration_config *config_make(const char *jobs)
 {
     ration_config_faults faults = {NULL, 0, NULL};
+    ration_config *config = NULL;
+    char text[1024];
+
+    (void)snprintf(
+        text, sizeof text,
+        "{settings: {listen: {gateway: \"127.0.0.1:0\", control: \"127.0.0.1:0\"}}, providers: [{name: p, "
+        "baseUrl: \"http://127.0.0.1:9\", endpoints: [/x], limits: [{name: daily, kind: quota, max: 1000, "
+        "window: {rolling: 24h}, scope: {by: [account]}}]}], accounts: [{name: a, provider: p}], jobs: [%s]}",
+        jobs);
+    CHECK_EQ(ration_config_parse(ration_text_of(text), "test", NULL, &config, &faults), RATION_OK);
+    ration_config_faults_fini(&faults);
+    return config;
+}
+
+static void scene_open(scene *s, const char *jobs)
+{
     rn_net_error error;
-    char config[1024];
 
     memset(s, 0, sizeof *s);
     maxima = 0;
@@ -90,14 +105,7 @@ static void scene_open(scene *s, const char *jobs)
     s->ops.check = grant;
     s->decider.base.ops = &s->ops;
     s->log.descriptor = -1;
-    (void)snprintf(
-        config, sizeof config,
-        "{settings: {listen: {gateway: \"127.0.0.1:0\", control: \"127.0.0.1:0\"}}, providers: [{name: p, "
-        "baseUrl: \"http://127.0.0.1:9\", endpoints: [/x], limits: [{name: daily, kind: quota, max: 1000, "
-        "window: {rolling: 24h}, scope: {by: [account]}}]}], accounts: [{name: a, provider: p}], jobs: [%s]}",
-        jobs);
-    CHECK_EQ(ration_config_parse(ration_text_of(config), "test", NULL, &s->config, &faults), RATION_OK);
-    ration_config_faults_fini(&faults);
+    s->config = config_make(jobs);
     CHECK_EQ(rn_loop_new(&s->loop), RATION_OK);
 
     const rn_planning_options options = {.loop = s->loop,
@@ -298,6 +306,50 @@ static void test_another_maximum_and_a_plan_that_fails(void **state)
     scene_close(&s);
 }
 
+static void test_other_jobs(void **state)
+{
+    const ration_run run = {.requests = 30};
+    rn_planning_next next;
+    scene s;
+    (void)state;
+
+    scene_open(&s, TICK ", {name: goes, account: a, endpoint: GET /x, interval: 1h}, "
+                        "{name: other, account: a, endpoint: GET /x, interval: 1h}");
+    scene_start(&s);
+    CHECK_EQ(rn_planning_reported(s.planning, 0, &run, RATION_UNSET, 0), RATION_OK);
+    for (size_t i = 0; i < 3; i++)
+        rn_planning_arrives(s.planning, i);
+    rn_planning_sent(s.planning, 0, false);
+
+    ration_config *config = config_make("{name: new, account: a, endpoint: GET /x, interval: 1h}, "
+                                        "{name: other, account: a, endpoint: POST /x, interval: 1h}, " TICK);
+    CHECK_EQ(rn_planning_prepare(s.planning, config, &next), RATION_OK);
+    rn_planning_forget(&next);
+    CHECK_EQ(rn_jobs_count(rn_planning_jobs(s.planning)), 3);
+    CHECK_EQ(rn_planning_prepare(s.planning, config, &next), RATION_OK);
+    CHECK_ROW("by name, but not where it is another job");
+    CHECK_EQ(next.heirs[0], 2);
+    CHECK_EQ(next.heirs[1], SIZE_MAX);
+    CHECK_EQ(next.heirs[2], SIZE_MAX);
+    rn_planning_adopt(s.planning, &next);
+
+    CHECK_ROW("what was learned goes on, and there is a plan at once");
+    CHECK_EQ(rn_planning_look(s.planning)->jobs, 3);
+    CHECK_EQ(rn_planning_look(s.planning)->plans, 2);
+    CHECK_EQ(planned(&s, 2)->calls, 30 * RATION_UNIT);
+    CHECK_EQ(planned(&s, 0)->calls, 1050000); /* one request, and what retries are taken to be */
+    CHECK_ROW("a run under way is counted to its end, under its new number");
+    s.heard.runs = 0;
+    rn_planning_sent(s.planning, 2, false);
+    rn_planning_leaves(s.planning, 2, true);
+    CHECK_EQ(rn_planning_reported(s.planning, 2, &run, RATION_UNSET, 0), RATION_OK);
+    CHECK_EQ(s.heard.runs, 1);
+    CHECK_STR(s.heard.job, "tick");
+    ration_config_free(s.config);
+    s.config = config;
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_counted_runs_are_kept),
         cmocka_unit_test(test_an_inventory_changes_the_plan),
         cmocka_unit_test(test_another_maximum_and_a_plan_that_fails),
+        cmocka_unit_test(test_other_jobs),
     };
 
     return cmocka_run_group_tests_name("planning", tests, NULL, NULL);
