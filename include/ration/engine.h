@@ -449,6 +449,13 @@ typedef struct ration_penalty_report {
     uint32_t events;
 } ration_penalty_report;
 
+/** How often a provider has said "too many", by the limit that was taken to be meant: the narrowest. */
+typedef struct ration_throttled_report {
+    const char *provider;
+    const char *limit; /* NULL: no limit applied to these calls */
+    uint64_t count;    /* since the engine was made, or the limit came with a reload */
+} ration_throttled_report;
+
 /** One lease or waiter. */
 typedef struct ration_lease_report {
     uint64_t serial;
@@ -463,15 +470,24 @@ typedef struct ration_lease_report {
     bool overrun;
 } ration_lease_report;
 
+/** What a provider tells in the fields of a response, each of which can be unusable. */
+typedef enum ration_told {
+    RATION_TOLD_LIMIT = 0,
+    RATION_TOLD_REMAINING,
+    RATION_TOLD_RESET,
+    RATION_TOLD_RETRY_AFTER,
+    RATION_TOLD_COUNT,
+} ration_told;
+
 /** Totals since the engine was made. */
 typedef struct ration_totals {
     uint64_t submitted, granted, queued, refused, released, lost, cancelled;
     uint64_t refusals[RATION_REASON_COUNT];
-    uint64_t rate_limited;   /* 429s that reached the engine */
-    uint64_t unexpected_429; /* of those, where no counter would have refused */
-    uint64_t shadowed;       /* requests that a shadow limit would have refused or delayed */
-    uint64_t sync_rejected;  /* header values ignored */
-    uint64_t maxima;         /* times that a provider told another maximum of a quota than was known */
+    uint64_t rate_limited;                     /* 429s that reached the engine */
+    uint64_t unexpected_429;                   /* of those, where no counter would have refused */
+    uint64_t shadowed;                         /* requests that a shadow limit would have refused or delayed */
+    uint64_t sync_rejected[RATION_TOLD_COUNT]; /* header values ignored */
+    uint64_t maxima; /* times that a provider told another maximum of a quota than was known */
     uint64_t clock_went_back;
     uint64_t held, waiting; /* now */
     uint64_t counters;      /* now */
@@ -489,6 +505,7 @@ typedef struct ration_reporter {
     void (*lease)(void *ctx, const ration_lease_report *report);
     void (*breaker)(void *ctx, const ration_breaker_report *report);
     void (*share)(void *ctx, const ration_share_report *report);
+    void (*throttled)(void *ctx, const ration_throttled_report *report);
 } ration_reporter;
 
 /**
@@ -496,7 +513,8 @@ typedef struct ration_reporter {
  * (leases and waiters), FAIRNESS and ALLOCATION call `share`. STATS reports the breakers that are not closed, LIMITS
  * all of them. Callbacks must not call the engine. Errors: RATION_ERR_NOMEM. Cost: linear, sorted; with `kinds`, linear
  * in the counters of these kinds. Where `kinds`, `limit` or `key` choose counters, penalties are told of these alone;
- * those of accounts only without `limit` and `key`.
+ * those of accounts only without `limit` and `key`. LIMITS and STATS call `throttled` for each limit of the rules, and
+ * once for each provider.
  */
 RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                                     const ration_reporter *reporter);

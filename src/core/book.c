@@ -275,7 +275,8 @@ static int limits_init(compiler *c, rn_provider *provider)
     rn_limit *limits = rn_arena_zalloc(arena, count, sizeof *limits);
 
     provider->limits = rn_arena_zalloc(arena, count, sizeof(rn_limit *));
-    if (limits == NULL || provider->limits == NULL)
+    provider->throttled = rn_arena_zalloc(arena, count + 1, sizeof *provider->throttled);
+    if (limits == NULL || provider->limits == NULL || provider->throttled == NULL)
         return RATION_ERR_NOMEM;
 
     for (size_t i = 0; i < count; i++) {

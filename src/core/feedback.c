@@ -122,9 +122,11 @@ static rn_counter *narrowest(const rn_lease *lease)
 
 static void penalize(ration_engine *engine, const rn_lease *lease, ration_time retry_at)
 {
-    const bool all = lease->route->provider->rule.errors.penalize == RATION_PENALIZE_ALL;
+    rn_provider *provider = lease->route->account->provider;
+    const bool all = provider->rule.errors.penalize == RATION_PENALIZE_ALL;
     rn_counter *only = narrowest(lease);
 
+    provider->throttled[only != NULL ? only->limit->index : provider->limit_count]++;
     if (only == NULL) {
         penalize_account(engine, lease, lease->since, retry_at);
         return;
@@ -173,7 +175,7 @@ static ration_time retry_after(ration_engine *engine, const rn_reply *reply)
     const rn_field field = rn_field_retry_after(reply->response, engine->now, &retry_at);
 
     if (field == RN_FIELD_BAD)
-        engine->totals.sync_rejected++;
+        engine->totals.sync_rejected[RATION_TOLD_RETRY_AFTER]++;
     return field == RN_FIELD_OK ? retry_at : ration_time_of(RATION_NEVER_US);
 }
 
@@ -243,7 +245,7 @@ void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_respo
         .response = response,
         .rate_limited = limited,
         .throttled = first && outcome == RATION_OUTCOME_THROTTLED,
-        .rejected = &engine->totals.sync_rejected,
+        .rejected = engine->totals.sync_rejected,
         .maxima = &engine->totals.maxima,
     };
 
@@ -267,7 +269,7 @@ void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outc
     const rn_reply reply = {
         .rate_limited = outcome == RATION_OUTCOME_THROTTLED,
         .throttled = outcome == RATION_OUTCOME_THROTTLED,
-        .rejected = &engine->totals.sync_rejected,
+        .rejected = engine->totals.sync_rejected,
         .maxima = &engine->totals.maxima,
     };
 

@@ -145,7 +145,7 @@ typedef struct rn_reply {
     const ration_response *response;
     bool rate_limited;  /* matches `errors.rateLimited` */
     bool throttled;     /* what adaptive limits take for "too many" */
-    uint64_t *rejected; /* counts header values that were ignored */
+    uint64_t *rejected; /* counts header values that were ignored, RATION_TOLD_COUNT of them; NULL: nobody does */
     uint64_t *maxima;   /* counts maxima that were not known; NULL: nobody does */
 } rn_reply;
 

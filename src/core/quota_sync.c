@@ -175,8 +175,9 @@ void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const
     rn_sync_read(counter->limit->rule, counter->limit->spec.quota.length_us, reply->response, now, &told);
     reject_far_reset(counter, now, &told);
     if (reply->rejected != NULL) {
-        *reply->rejected += (uint64_t)(told.max_is == RN_FIELD_BAD) + (uint64_t)(told.left_is == RN_FIELD_BAD) +
-                            (uint64_t)(told.reset_is == RN_FIELD_BAD);
+        reply->rejected[RATION_TOLD_LIMIT] += told.max_is == RN_FIELD_BAD;
+        reply->rejected[RATION_TOLD_REMAINING] += told.left_is == RN_FIELD_BAD;
+        reply->rejected[RATION_TOLD_RESET] += told.reset_is == RN_FIELD_BAD;
     }
     if (told.max_is != RN_FIELD_OK && told.left_is != RN_FIELD_OK && told.reset_is != RN_FIELD_OK)
         return;

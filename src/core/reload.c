@@ -485,6 +485,30 @@ static void queues_carry(const reload *r)
     }
 }
 
+static uint64_t throttled_of(const rn_provider *provider, const char *limit)
+{
+    for (size_t i = 0; i < provider->limit_count; i++) {
+        if (rn_text_is(ration_text_of(limit), provider->rule.limits[i].name))
+            return provider->throttled[i];
+    }
+    return 0;
+}
+
+/* What goes by a limit's name goes on under it, whatever the limit is now. */
+static void throttled_carry(const reload *r)
+{
+    for (size_t i = 0; i < r->to->book.provider_count; i++) {
+        const rn_provider *provider = &r->to->book.providers[i];
+        const rn_provider *was = rn_book_provider(&r->from->book, provider->name);
+
+        if (was == NULL)
+            continue;
+        provider->throttled[provider->limit_count] = was->throttled[was->limit_count];
+        for (size_t k = 0; k < provider->limit_count; k++)
+            provider->throttled[k] = throttled_of(was, provider->rule.limits[k].name);
+    }
+}
+
 /* All who wait leave the old world; nobody is told. A probe that leads through another circuit now goes back. */
 static void waiters_leave(const reload *r)
 {
@@ -684,6 +708,7 @@ static void change(reload *r)
 {
     refuse_the_lost(r);
     queues_carry(r);
+    throttled_carry(r);
     waiters_leave(r);
     timers_disarm(r);
     for (rn_map_node *node = counters_first(r->from); node != NULL; node = rn_map_next(node)) {

@@ -204,6 +204,26 @@ static int report_rows(const ration_engine *engine, const void **sorted, size_t 
     return RATION_OK;
 }
 
+/* Also of limits that nobody has used, so that a count that begins can be seen to. */
+static void report_throttled(const ration_engine *engine, const ration_reporter *reporter)
+{
+    const rn_book *book = &engine->world->book;
+
+    for (size_t i = 0; i < book->provider_count; i++) {
+        const rn_provider *provider = &book->providers[i];
+
+        for (size_t k = 0; k <= provider->limit_count; k++) {
+            const ration_throttled_report report = {
+                .provider = provider->rule.name,
+                .limit = k < provider->limit_count ? provider->rule.limits[k].name : NULL,
+                .count = provider->throttled[k],
+            };
+
+            reporter->throttled(reporter->ctx, &report);
+        }
+    }
+}
+
 static int report_sorted(const ration_engine *engine, const void **sorted, size_t count, ration_report_kind kind,
                          const ration_reporter *reporter)
 {
@@ -215,6 +235,8 @@ static int report_sorted(const ration_engine *engine, const void **sorted, size_
         return err;
     }
     err = report_rows(engine, sorted, count, reporter);
+    if (err == RATION_OK && reporter->throttled != NULL)
+        report_throttled(engine, reporter);
     return err == RATION_OK && reporter->breaker != NULL ? report_circuits(engine, kind, reporter) : err;
 }
 

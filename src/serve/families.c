@@ -29,6 +29,9 @@ static const struct family {
     rn_series_kind kind;
     const char *help;
 } families_table[RN_FAMILY_COUNT] = {
+    [RN_FAMILY_THROTTLED] = {{.name = "ration_rate_limited_total", .labels = {"provider", "limit"}, .fixed = 2},
+                             "Responses by which a provider said \"too many\", by the narrowest limit of the call; an "
+                             "empty one: it had none."},
     [RN_FAMILY_ADAPTIVE_LIMIT] = {{.name = "ration_adaptive_limit", BY_KEY}, "What an adaptive limit stands at."},
     [RN_FAMILY_SHARE_DEFICIT] = {{.name = "ration_share_deficit", BY_TENANT},
                                  "Unit-seconds that a tenant of a share limit was entitled to, wanted and did not "
@@ -67,6 +70,11 @@ static const struct family {
 const char *rn_family_name(rn_family family)
 {
     return families_table[family].kind.name;
+}
+
+const char *rn_family_type(rn_family family)
+{
+    return family == RN_FAMILY_THROTTLED ? "counter" : "gauge";
 }
 
 const char *rn_family_help(rn_family family)
@@ -174,6 +182,13 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
     add(ctx, RN_FAMILY_BREAKER_STATE, &labels, severity[breaker->state], false);
 }
 
+static void on_throttled(void *ctx, const ration_throttled_report *throttled)
+{
+    const rn_series_sample labels = {.labels = {ration_text_of(throttled->provider), ration_text_of(throttled->limit)}};
+
+    add(ctx, RN_FAMILY_THROTTLED, &labels, throttled->count > INT64_MAX ? INT64_MAX : (int64_t)throttled->count, false);
+}
+
 static int families_gather(rn_families *families, rn_decider *decider)
 {
     ration_totals totals;
@@ -183,7 +198,8 @@ static int families_gather(rn_families *families, rn_decider *decider)
                                       .kinds = RN_KINDS,
                                       .timelines = totals.counters <= RN_PROJECTED_MAX,
                                       .counter = on_counter,
-                                      .breaker = on_breaker};
+                                      .breaker = on_breaker,
+                                      .throttled = on_throttled};
 
     int err = decider->ops->report(decider, families->now, RATION_REPORT_LIMITS, &reporter);
     for (int i = 0; i < RN_FAMILY_COUNT; i++) {

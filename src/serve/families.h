@@ -5,10 +5,11 @@
 #include "core/decider.h"
 #include "serve/series.h"
 
-/* The metrics of share and adaptive limits, of quotas and of breakers, gathered from one report. Families of one name
- * follow each other. */
+/* The metrics of limits, above all of share and adaptive ones and quotas, and of breakers, gathered from one report.
+ * Families of one name follow each other. */
 typedef enum rn_family {
-    RN_FAMILY_ADAPTIVE_LIMIT = 0,
+    RN_FAMILY_THROTTLED = 0,
+    RN_FAMILY_ADAPTIVE_LIMIT,
     RN_FAMILY_SHARE_DEFICIT,
     RN_FAMILY_SHARE_WORST_RECLAIM,
     RN_FAMILY_LEASES_OVERRUN,
@@ -35,6 +36,7 @@ typedef struct rn_families {
 } rn_families;
 
 const char *rn_family_name(rn_family family);
+const char *rn_family_type(rn_family family); /* as Prometheus calls it */
 const char *rn_family_help(rn_family family); /* "": it goes on with the one before */
 
 /*

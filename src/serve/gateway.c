@@ -183,6 +183,7 @@ static void gateway_hear(rn_gateway *gw, const ration_event *event)
         event_tell(gw, event);
         return;
     case RATION_EVENT_BREAKER:
+        gw->counts.circuits[event->breaker]++;
         breaker_log(gw, event);
         event_tell(gw, event);
         return;

@@ -65,6 +65,7 @@ typedef struct rn_gateway_counters {
     uint64_t gone_running; /* and while their call ran */
     uint64_t errors;       /* no memory, or an error code from the decider */
     uint64_t checks[RN_CHECK_RESULTS];
+    uint64_t circuits[RATION_BREAKER_HALF_OPEN + 1]; /* changes, by the state that was entered */
     uint64_t estimates[RN_ESTIMATE_SOURCES]; /* of requests for which the config has an estimate, by where it was */
     uint64_t settled[RN_COST_SOURCES];       /* calls for which it has an actual cost, by where that was */
     uint64_t usage_faults[RN_USAGE_FAULTS];  /* and those whose response had none to settle with */

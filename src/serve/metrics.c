@@ -93,6 +93,23 @@ static void withheld_series(rn_output *out, const char *name, const rn_snapshot 
         sample(out, name, "reason", rn_retry_verdict_name((rn_retry_verdict)i), s->gateway.withheld[i]);
 }
 
+static void breaker_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (size_t i = 0; i < sizeof s->gateway.circuits / sizeof s->gateway.circuits[0]; i++)
+        sample(out, name, "to", ration_breaker_state_name((ration_breaker_state)i), s->gateway.circuits[i]);
+}
+
+static void rejected_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    static const char *const told[RATION_TOLD_COUNT] = {[RATION_TOLD_LIMIT] = "limit",
+                                                        [RATION_TOLD_REMAINING] = "remaining",
+                                                        [RATION_TOLD_RESET] = "reset",
+                                                        [RATION_TOLD_RETRY_AFTER] = "retry_after"};
+
+    for (int i = 0; i < RATION_TOLD_COUNT; i++)
+        sample(out, name, "what", told[i], s->totals.sync_rejected[i]);
+}
+
 static void clock_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     sample(out, name, "direction", "forward", s->clock_forward);
@@ -291,9 +308,8 @@ static const struct metric {
      offsetof(rn_snapshot, gateway.malformed)},
     {"ration_grants_total", "counter", "Leases granted.", NULL, offsetof(rn_snapshot, totals.granted)},
     {"ration_refusals_total", "counter", "Requests refused, by reason.", refusals_series, 0},
-    {"ration_rate_limited_total", "counter", "Responses by which a provider said \"too many\".", NULL,
-     offsetof(rn_snapshot, totals.rate_limited)},
-    {"ration_unexpected_429_total", "counter", "Those among them that no limit here would have prevented.", NULL,
+    {"ration_unexpected_429_total", "counter",
+     "Responses by which a provider said \"too many\" and that no limit here would have prevented.", NULL,
      offsetof(rn_snapshot, totals.unexpected_429)},
     {"ration_shadowed_total", "counter", "Requests that a shadow limit would have refused or delayed.", NULL,
      offsetof(rn_snapshot, totals.shadowed)},
@@ -304,8 +320,8 @@ static const struct metric {
     {"ration_leases_lost_total", "counter", "Leases taken back because they were not renewed in time.", NULL,
      offsetof(rn_snapshot, totals.lost)},
     {"ration_cancelled_total", "counter", "Waiters withdrawn.", NULL, offsetof(rn_snapshot, totals.cancelled)},
-    {"ration_sync_rejected_total", "counter", "Values of quota headers that were ignored.", NULL,
-     offsetof(rn_snapshot, totals.sync_rejected)},
+    {"ration_sync_rejected_total", "counter", "Values of providers' headers that were ignored, by what they tell.",
+     rejected_series, 0},
     {"ration_clock_went_back_total", "counter", "Calls of the engine with an instant before the last one.", NULL,
      offsetof(rn_snapshot, totals.clock_went_back)},
     {"ration_clock_steps_total", "counter", "Steps of the wall clock that were seen.", clock_series, 0},
@@ -319,6 +335,8 @@ static const struct metric {
     {"ration_retries_withheld_total", "counter",
      "Attempts that failed and had none behind them although the config has retries, by why not.", withheld_series, 0},
     {"ration_health_checks_total", "counter", "Health checks of breakers, by what they came to.", checks_series, 0},
+    {"ration_breaker_changes_total", "counter", "Changes of circuits, by the state that was entered.", breaker_series,
+     0},
     {"ration_upstream_connections", "gauge", "Connections to providers now.", upstream_series, 0},
     {"ration_upstream_requests_total", "counter", "Connections made and connections used again.",
      upstream_requests_series, 0},
@@ -398,7 +416,7 @@ void rn_metrics_write(const rn_snapshot *s, const rn_families *families, rn_outp
         const rn_output *samples = &families->series[i].out;
 
         if (rn_family_help((rn_family)i)[0] != '\0')
-            head_write(out, rn_family_name((rn_family)i), "gauge", rn_family_help((rn_family)i));
+            head_write(out, rn_family_name((rn_family)i), rn_family_type((rn_family)i), rn_family_help((rn_family)i));
         rn_output_raw(out, (ration_text){samples->data, samples->size});
     }
 }

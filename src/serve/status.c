@@ -274,6 +274,11 @@ static void holds_write(rn_output *out, const rn_gateway *gateway)
 
 static void totals_write(const rn_snapshot *s, rn_output *out)
 {
+    uint64_t rejected = 0;
+
+    for (int i = 0; i < RATION_TOLD_COUNT; i++)
+        rejected += s->totals.sync_rejected[i];
+
     const struct {
         const char *name;
         uint64_t value;
@@ -288,7 +293,7 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
         {"rateLimited", s->totals.rate_limited},
         {"unexpected429", s->totals.unexpected_429},
         {"shadowed", s->totals.shadowed},
-        {"syncRejected", s->totals.sync_rejected},
+        {"syncRejected", rejected},
         {"clockWentBack", s->totals.clock_went_back},
         {"requests", s->gateway.requests},
         {"malformed", s->gateway.malformed},

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 
+import exposition
 import pytest
 from house import RATION, Client, Gateway, Process, one_provider, slots, until
 from provider import hello
@@ -95,19 +96,7 @@ def test_metrics_are_well_formed(provider, gateway):
         gw.call("GET", "/a/")
     answer = gw.control("/metrics")
     assert answer["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    kinds, current = {}, None
-    for line in answer.body.decode().splitlines():
-        if found := re.fullmatch(r"# HELP (\w+) .+", line):
-            current = found[1]
-            assert current not in kinds
-        elif found := re.fullmatch(r"# TYPE (\w+) (counter|gauge|histogram)", line):
-            assert found[1] == current
-            kinds[current] = found[2]
-        else:
-            found = re.fullmatch(r'(\w+?)(_bucket|_sum|_count)?(\{\w+="[^"\\]*"\})? ([0-9.]+)', line)
-            assert found, line
-            assert (found[1] if kinds[current] == "histogram" else line[: len(current)]) == current
-            assert (kinds[current] == "counter") == current.endswith("_total")
+    exposition.read(answer.body.decode())
     samples = gw.metrics()
     assert samples["ration_grants_total"] == 3
     assert samples["ration_wait_seconds_count"] == samples['ration_wait_seconds_bucket{le="+Inf"}'] == 3

@@ -192,7 +192,7 @@ def test_429_with_nothing_left_exhausts(provider, gateway):
     assert gw.call("GET", "/a/").status == 429
     refusal(gw.call("GET", "/a/"), 429, "quota_exhausted", "budget", True)
     assert gw.status()["totals"]["rateLimited"] == 1
-    assert gw.metrics()["ration_rate_limited_total"] == 1
+    assert gw.metrics()['ration_rate_limited_total{provider="p",limit="daily"}'] == 1
 
 
 def test_a_body_tells_which_status_means_wait(provider, gateway):

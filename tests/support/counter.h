@@ -23,7 +23,7 @@ typedef struct lone {
     rn_limit limit;
     rn_counter counter;
     uint64_t order;
-    uint64_t rejected;
+    uint64_t rejected[RATION_TOLD_COUNT];
     ration_fault fault;
     rn_hold holds[LEASES];
     bool held[LEASES];
@@ -100,7 +100,7 @@ static inline rn_verdict lone_take(lone *l, int64_t now_us, const rn_ask *ask, c
 /* What came back for a lease; `response` NULL: it ended well without an observation. */
 static inline void lone_observe(lone *l, int64_t now_us, char id, const ration_response *response, bool rate_limited)
 {
-    const rn_reply reply = {.response = response, .rate_limited = rate_limited, .rejected = &l->rejected};
+    const rn_reply reply = {.response = response, .rate_limited = rate_limited, .rejected = l->rejected};
 
     l->limit.kind->observe(&l->counter, ration_time_of(now_us), lone_hold(l, id), &reply);
     lone_hold(l, id)->seen = true;

@@ -391,7 +391,7 @@ static void a_bad_retry_after_counts_as_missing_and_is_counted(void **state)
         CHECK_STR(world_observe(&w, 0, "a", 429, rows[i].value != NULL ? "Retry-After" : NULL, rows[i].value),
                   "observed");
         CHECK_STR(penalties(0).text, rows[i].paused);
-        CHECK_EQ(totals().sync_rejected, rows[i].rejected);
+        CHECK_EQ(totals().sync_rejected[RATION_TOLD_RETRY_AFTER], rows[i].rejected);
         end();
     }
     CHECK_ROW(NULL);

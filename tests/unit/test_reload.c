@@ -448,6 +448,56 @@ static void events_outlive_their_rules(void **state)
     world_fini(&w);
 }
 
+typedef struct throttled_counts {
+    uint64_t first, last; /* of the first limit; of calls that met none */
+    size_t rows;
+} throttled_counts;
+
+static void throttled_take(void *ctx, const ration_throttled_report *row)
+{
+    throttled_counts *out = ctx;
+
+    if (out->rows++ == 0)
+        out->first = row->count;
+    out->last = row->count;
+}
+
+static throttled_counts throttled(int64_t at_us)
+{
+    throttled_counts out = {.rows = 0};
+    const ration_reporter reporter = {.ctx = &out, .throttled = throttled_take};
+
+    CHECK_EQ(ration_engine_report(w.engine, ration_time_of(at_us), RATION_REPORT_LIMITS, &reporter), RATION_OK);
+    return out;
+}
+
+/* By the name of the limit, whatever it is now; one of a new name begins. */
+static void what_providers_refused_stays_counted(void **state)
+{
+    static const ration_limit_rule two = SLOTS(2);
+    static const ration_limit_rule rate = RATE(1, 9);
+    static const ration_limit_rule renamed = LIMIT("m", CONCURRENCY, .max = 2 * UNIT);
+
+    (void)state;
+    begin(&two);
+    CHECK_STR(ask(0, "a"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, NULL, NULL), "observed");
+    CHECK_EQ(throttled(0).first, 1);
+    reload(MS(1), &rate, 1);
+    CHECK_EQ(throttled(MS(1)).first, 1);
+    CHECK_EQ(throttled(MS(1)).last, 0);
+    reload(MS(2), &renamed, 1);
+    CHECK_EQ(throttled(MS(2)).first, 0);
+    reload(MS(3), NULL, 0);
+    CHECK_STR(ask(MS(5000), "b"), "granted");
+    CHECK_STR(world_observe(&w, MS(5000), "b", 429, NULL, NULL), "observed");
+    CHECK_EQ(throttled(MS(5000)).rows, 1);
+    CHECK_EQ(throttled(MS(5000)).last, 1);
+    reload(MS(6000), &two, 1);
+    CHECK_EQ(throttled(MS(6000)).last, 1);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +513,7 @@ int main(void)
         cmocka_unit_test(what_is_gone_is_forgotten_and_what_is_new_is_fresh),
         cmocka_unit_test(a_new_limit_binds_who_waits),
         cmocka_unit_test(penalties_and_pauses_go_on),
+        cmocka_unit_test(what_providers_refused_stays_counted),
         cmocka_unit_test(waiters_keep_their_order),
         cmocka_unit_test(the_order_of_queues_may_change),
         cmocka_unit_test(bad_rules_change_nothing),

@@ -77,6 +77,12 @@ static void say_lease(void *ctx, const ration_lease_report *r)
     say("%s; ", r->overrun ? " overrun" : "");
 }
 
+static void say_throttled(void *ctx, const ration_throttled_report *r)
+{
+    (void)ctx;
+    say("%s/%s %llu; ", r->provider, r->limit != NULL ? r->limit : "-", (unsigned long long)r->count);
+}
+
 static const ration_reporter everything = {.counter = say_counter, .penalty = say_penalty, .lease = say_lease};
 
 static const char *report(int64_t at_ms, ration_report_kind kind, const ration_reporter *reporter)
@@ -138,6 +144,27 @@ static void counters_come_in_order_of_declaration_and_key(void **state)
               "p/zz@x=1 1 of 1 1 wait; p/zz@x=10 1 of 1; p/zz@x=9 1 of 1; p/aa@acc 2 of 5 calendar; "
               "p/aa@zacc 1 of 10 calendar; p/sh@local 3 of 1 shadowed 3; q/r@local available 3000000; "
               "q/day@local 1 of 10 rolling; ");
+    world_fini(&w);
+}
+
+/* By the narrowest limit that binds, once a call; a limit that an account replaces counts with the provider's. */
+static void what_providers_refuse_is_counted_by_limit(void **state)
+{
+    const ration_reporter reporter = {.throttled = say_throttled};
+
+    (void)state;
+    begin(NULL);
+    CHECK_STR(report(0, RATION_REPORT_LIMITS, &reporter), "p/zz 0; p/aa 0; p/sh 0; p/- 0; q/r 0; q/day 0; q/- 0; ");
+    CHECK_STR(world_ask(&w, 0, "a account=qacc"), "granted");
+    CHECK_STR(world_ask(&w, 0, "b account=zacc x=1"), "granted");
+    CHECK_STR(world_ask(&w, 0, "c account=acc x=2"), "granted");
+    CHECK_STR(world_ask(&w, 0, "d account=acc"), "granted");
+    CHECK_STR(world_observe(&w, 0, "a", 429, NULL, NULL), "observed");
+    CHECK_STR(world_observe(&w, 0, "b", 429, NULL, NULL), "observed");
+    CHECK_STR(world_observe(&w, 0, "b", 429, NULL, NULL), "observed");
+    CHECK_STR(world_observe(&w, 0, "c", 200, NULL, NULL), "observed");
+    CHECK_STR(world_observe(&w, 0, "d", 429, NULL, NULL), "observed");
+    CHECK_STR(report(0, RATION_REPORT_LIMITS, &reporter), "p/zz 1; p/aa 1; p/sh 0; p/- 0; q/r 1; q/day 0; q/- 0; ");
     world_fini(&w);
 }
 
@@ -386,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_come_in_order_of_declaration_and_key),
+        cmocka_unit_test(what_providers_refuse_is_counted_by_limit),
         cmocka_unit_test(some_kinds_alone),
         cmocka_unit_test(one_limit_or_key_alone),
         cmocka_unit_test(changes_say_what_was_before),
