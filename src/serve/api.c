@@ -335,6 +335,22 @@ ration_text rn_api_path(ration_text target)
     return rn_text_slice(target, 0, end);
 }
 
+static void events_join(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client)
+{
+    const size_t path = rn_api_path(head->target).size;
+    const ration_text query = rn_text_slice(head->target, path, head->target.size);
+    uint32_t types;
+
+    if (!rn_text_is(head->method, "GET")) {
+        reject_method(in, "GET");
+    } else if (!rn_bulletin_types(query, &types)) {
+        rn_api_reject(in, 400, "bad_request", "Malformed query", "types=TYPE,TYPE with types that there are",
+                      ration_text_of("types"));
+    } else if (rn_api_may_view(api, in, client)) {
+        rn_bulletin_join(rn_gateway_bulletin(api->gateway), in, types);
+    }
+}
+
 bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client)
 {
     const ration_text path = rn_api_path(head->target);
@@ -345,12 +361,7 @@ bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const
         return true;
     }
     if (rn_text_is(path, "/v1/events")) {
-        if (rn_text_is(head->method, "GET")) {
-            if (rn_api_may_view(api, in, client))
-                rn_bulletin_join(rn_gateway_bulletin(api->gateway), in);
-        } else {
-            reject_method(in, "GET");
-        }
+        events_join(api, in, head, client);
         return true;
     }
     if (!rn_api_page_exists(path))

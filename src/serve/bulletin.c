@@ -9,6 +9,7 @@
  */
 #include "serve/bulletin.h"
 
+#include <assert.h>
 #include <sys/queue.h>
 
 #include "base/mem.h"
@@ -21,6 +22,7 @@
 typedef struct listener {
     TAILQ_ENTRY(listener) link;
     rn_inbound *in;
+    uint32_t types;  /* that it wants, a bit for each */
     uint64_t missed; /* events, since the last one it got */
 } listener;
 
@@ -30,8 +32,47 @@ struct rn_bulletin {
     rn_bulletin_counts counts;
     rn_timer pulse;
     rn_output event;
+    uint32_t type; /* of the event that is written */
     bool closed;
 };
+
+/* ---- types: each has the bit of its place here */
+
+static const char *const types[] = {"call", "refused", "penalty", "limit", "breaker", "interval", "plan", "operator"};
+
+static uint32_t type_bit(ration_text name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (rn_text_is(name, types[i]))
+            return UINT32_C(1) << i;
+    }
+    return 0;
+}
+
+bool rn_bulletin_types(ration_text query, uint32_t *out)
+{
+    static const ration_text prefix = {"?types=", 7};
+    uint32_t wanted = 0;
+
+    *out = UINT32_MAX;
+    if (query.size <= 1)
+        return true;
+    if (!rn_text_eq(rn_text_slice(query, 0, prefix.size), prefix))
+        return false;
+    for (size_t from = prefix.size, end; from <= query.size; from = end + 1) {
+        const ration_text rest = rn_text_slice(query, from, query.size);
+        size_t size = rest.size;
+
+        (void)rn_text_find(rest, (ration_text){",", 1}, &size);
+        end = from + size;
+        const uint32_t bit = type_bit(rn_text_slice(rest, 0, size));
+        if (bit == 0)
+            return false;
+        wanted |= bit;
+    }
+    *out = wanted;
+    return true;
+}
 
 /* ---- those who listen */
 
@@ -88,20 +129,37 @@ static bool listener_catch_up(listener *one)
 
 /* ---- events */
 
-bool rn_bulletin_heard(const rn_bulletin *bulletin)
+static bool is_wanted(const rn_bulletin *bulletin, uint32_t type)
 {
-    return bulletin != NULL && !TAILQ_EMPTY(&bulletin->listeners);
+    const listener *one;
+
+    if (bulletin == NULL)
+        return false;
+    TAILQ_FOREACH (one, &bulletin->listeners, link) {
+        if ((one->types & type) != 0)
+            return true;
+    }
+    return false;
+}
+
+bool rn_bulletin_heard(const rn_bulletin *bulletin, const char *type)
+{
+    return is_wanted(bulletin, type_bit(ration_text_of(type)));
 }
 
 rn_output *rn_bulletin_begin(rn_bulletin *bulletin, const char *type, ration_time at)
 {
-    if (!rn_bulletin_heard(bulletin))
+    const uint32_t bit = type_bit(ration_text_of(type));
+
+    assert(bit != 0); /* a type that nobody could ask for */
+    if (!is_wanted(bulletin, bit))
         return NULL;
 
     rn_output *out = &bulletin->event;
     char id[24];
     rn_builder b;
 
+    bulletin->type = bit;
     bulletin->counts.told++;
     rn_builder_init(&b, id, sizeof id);
     rn_builder_int(&b, (int64_t)bulletin->counts.told);
@@ -125,6 +183,8 @@ void rn_bulletin_tell(rn_bulletin *bulletin)
     rn_output_close(out, '}');
     rn_output_raw(out, ration_text_of("\n\n"));
     TAILQ_FOREACH (one, &bulletin->listeners, link) {
+        if ((one->types & bulletin->type) == 0)
+            continue;
         if (out->err == RATION_OK && listener_catch_up(one) && listener_write(one, (ration_text){out->data, out->size}))
             continue;
         one->missed++;
@@ -140,7 +200,7 @@ static void on_pulse(void *user, ration_time now)
 
     TAILQ_FOREACH (one, &bulletin->listeners, link)
         (void)listener_write(one, ration_text_of(":\n\n"));
-    if (rn_bulletin_heard(bulletin))
+    if (!TAILQ_EMPTY(&bulletin->listeners))
         (void)rn_timer_set(&bulletin->pulse, rn_time_add(now, RN_BULLETIN_PULSE_US));
 }
 
@@ -159,7 +219,7 @@ static void turn_away(rn_bulletin *bulletin, rn_inbound *in)
     rn_reply_problem(in, &problem, NULL);
 }
 
-void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in)
+void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in, uint32_t wanted)
 {
     const rn_http_field fields[] = {
         {ration_text_of("Content-Type"), ration_text_of("text/event-stream; charset=utf-8")},
@@ -181,6 +241,7 @@ void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in)
         return;
     }
     one->in = in;
+    one->types = wanted;
     TAILQ_INSERT_TAIL(&bulletin->listeners, one, link);
     bulletin->counts.listeners++;
     /* A first byte, so that the client's library says that it is connected. */

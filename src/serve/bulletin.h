@@ -8,7 +8,7 @@
 /*
  * `GET /v1/events`: what happens, as it happens, in server-sent events. Chapter 7.
  *
- * Whoever has something to tell asks `rn_bulletin_heard` first: where nobody listens nothing is built. A listener that
+ * Whoever has something to tell asks `rn_bulletin_heard` first: what nobody wants is not built. A listener that
  * reads too slowly loses events, never order, and is told how many; it holds at most RN_BULLETIN_QUEUE bytes. A NULL
  * bulletin is one to which nobody ever listens; only joining and closing need one.
  */
@@ -33,7 +33,8 @@ void rn_bulletin_free(rn_bulletin *bulletin);
 /* The streams end in order; nobody may join any more. */
 void rn_bulletin_close(rn_bulletin *bulletin);
 
-bool rn_bulletin_heard(const rn_bulletin *bulletin);
+/* Somebody listens to events of this type. */
+bool rn_bulletin_heard(const rn_bulletin *bulletin, const char *type);
 
 /*
  * An event: between the two, members are written into the object that is returned. `type` is a word of ours. NULL:
@@ -42,8 +43,10 @@ bool rn_bulletin_heard(const rn_bulletin *bulletin);
 rn_output *rn_bulletin_begin(rn_bulletin *bulletin, const char *type, ration_time at);
 void rn_bulletin_tell(rn_bulletin *bulletin);
 
+/* "?types=a,b": which types are wanted, a bit for each; without a query, all. False: that is no such query. */
+bool rn_bulletin_types(ration_text query, uint32_t *out);
 /* The inbound is answered with the stream from now on, or 503 where too many listen or it has been closed. */
-void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in);
+void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in, uint32_t types);
 /* What the server says of an inbound that has joined; false: it has not. */
 bool rn_bulletin_gone(rn_bulletin *bulletin, const rn_inbound *in);
 bool rn_bulletin_drained(rn_bulletin *bulletin, const rn_inbound *in);

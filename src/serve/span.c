@@ -24,7 +24,7 @@ void rn_span_begin(rn_exchange *x)
 {
     const rn_http_head *head = rn_inbound_head(x->in);
 
-    if (!rn_bulletin_heard(x->gateway->bulletin))
+    if (!rn_bulletin_heard(x->gateway->bulletin, "call"))
         return;
     x->span = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x->span);
     if (x->span == NULL)

@@ -631,7 +631,7 @@ def test_every_documented_answer(api):
         assert api.post(f"limits/slots/b/{verb}", body).status == 404
         assert api.post(f"limits/slots/a/{verb}", body).status == (422 if verb == "grant" else 200)
     assert api.post("limits/c/a/grant", {"units": 0.5}).status == 200
-    for page in ("refusals?since=x", "leases?tenant=t", "waiters?limit=a&limit=b"):
+    for page in ("refusals?since=x", "leases?tenant=t", "waiters?limit=a&limit=b", "events?types=x"):
         assert api.get(page).status == 400, page
     assert api.get("limits/slots/%").status == 400
     assert api.get("limits/none/a").status == 404

@@ -3,13 +3,14 @@
 
 import gzip
 import http.client
+import json
 import re
 import threading
 
 import pytest
 import world
 from browsing import browser  # noqa: F401 (a fixture)
-from house import Gateway, one_provider, slots
+from house import Client, Gateway, one_provider, slots
 from provider import hello
 
 FILES = {
@@ -45,9 +46,9 @@ def quiet(gateway):
 def busy(provider, tmp_path):
     """The whole world with its traffic; its provider says "too many" now and then."""
     gw = Gateway(world.config(provider(world.Moody(40)).url), tmp_path)
-    traffic = world.Traffic(gw)
+    gw.traffic = world.Traffic(gw)
     yield gw
-    traffic.stop()
+    gw.traffic.stop()
     gw.close()
 
 
@@ -193,9 +194,100 @@ def test_limits_shows_its_snapshot(browser, busy):
         assert number(waiting) == row["waiting"]
 
 
-def test_limits_are_sorted_and_searched(browser, quiet):
+MANY, BATCH = 5000, 100
+
+
+def acquiring(key):
+    """A request for a lease that is lost at once; its counter stays."""
+    asked = {"account": "a", "endpoint": "/things/{id}", "vars": {"id": f"{key:04}"}, "ttl": 1}
+    body = json.dumps(asked)
+    head = "POST /v1/acquire HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n{body}"
+
+
+@pytest.fixture
+def crowded(gateway):
+    """As many scope keys as that; asked for in batches, each of one segment or few."""
+    limit = {**slots(1), "scope": {"by": ["account", "var:id"]}}
+    gw = gateway(one_provider("http://127.0.0.1:9", [limit], endpoints=["/things/{id}"]))
+    with Client(gw.control_port) as client:
+        for first in range(0, MANY, BATCH):
+            client.send("".join(acquiring(first + at) for at in range(BATCH)))
+            assert {client.answer().status for _ in range(BATCH)} == {200}
+    return gw
+
+
+def shown_keys(browser):
+    return browser.evaluate(code="[...document.querySelectorAll('#keys tr[data-row] code')].map((e) => e.textContent)")
+
+
+def test_thousands_of_keys(browser, crowded):
+    """Only what is in sight is in the page; search, sort and scroll reach all of them, with the keyboard too."""
+    browser.open(url=url(crowded, "#/limits"))
+    browser.until_text("#found", "5,000 keys")
+    assert 10 < len(shown_keys(browser)) < 60
+    browser.evaluate(code="document.getElementById('keys').focus()")
+    browser.press(key="End")
+    browser.until(code="[...document.querySelectorAll('#keys code')].some((e) => e.textContent.includes('4999'))")
+    assert len(shown_keys(browser)) < 60
+    browser.evaluate(code="document.getElementById('search').focus()")
+    browser.type(text="123")
+    browser.until_text("#found", "of 5,000 keys")
+    want = sorted(f"{at:04}" for at in range(MANY) if "123" in f"{at:04}")
+    assert browser.evaluate(code="document.activeElement.id") == "search"
+    browser.click(selector="th:nth-child(2) button")
+    browser.click(selector="th:nth-child(2) button")
+    browser.until(code="document.querySelector('th:nth-child(2)').getAttribute('aria-sort') === 'ascending'")
+    assert [key.rpartition("/")[2].rpartition("=")[2] for key in shown_keys(browser)] == want
+
+
+def test_nobody_has_called_yet(browser, quiet):
     browser.open(url=url(quiet, "#/limits"))
     browser.until_text("main", "Nothing is counted yet")
+    browser.go(hash="#/plan")
+    browser.until_text("main", "The config has no jobs")
+    browser.go(hash="#/limit/p/slots/nobody")
+    browser.until_text("main", "Nothing is counted at this key now")
+
+
+def test_charts_show_their_snapshot(browser, busy):
+    browser.open(url=url(busy, "#/charts"))
+    browser.until(code="document.querySelectorAll('[data-plot] canvas').length >= 4")
+    found, status = snapshot(
+        browser,
+        "[...document.querySelectorAll('[data-tenant]')].map((e) => [e.dataset.tenant, Number(e.querySelector("
+        "'[data-held]').dataset.held), e.querySelectorAll('td.num')[1].textContent])",
+    )
+    shares = [row["tenants"] for row in status["limits"] if row["kind"] == "share"]
+    assert {name: (held, number(guarantee)) for name, held, guarantee in found} in [
+        {name: (one["held"], one["guarantee"]) for name, one in tenants.items()} for tenants in shares
+    ]
+    assert browser.seen()["errors"] == []
+
+
+def test_the_plan_is_the_servers(browser, busy):
+    browser.open(url=url(busy, "#/plan"))
+    browser.until(code="document.querySelectorAll('[data-job]').length === 3")
+    found = browser.evaluate(
+        code="Object.fromEntries([...document.querySelectorAll('[data-job]')].map((e) => [e.dataset.job,"
+        " Number(e.querySelector('[data-effective]').dataset.effective)]))"
+    )
+    plans = [one["body"] for one in browser.seen()["answers"] if one["path"] == "/v1/plan"]
+    assert found in [{job["name"]: job["effectiveMs"] for job in plan["jobs"]} for plan in plans]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_everybody_can_use_it(browser, busy, scheme, width):
+    """Contrast, names, roles: what axe-core can see, on each view."""
+    busy.until(lambda s: s["totals"]["refusals"], "somebody was refused")
+    busy.traffic.stop()
+    browser.open(url=url(busy), scheme=scheme, width=width, csp=False)
+    for view in ("now", "limits", "limit/storefront/in-flight/shop", "charts", "plan"):
+        browser.go(hash=f"#/{view}")
+        browser.until(code=f"document.getElementById('main').dataset.view === '{view.partition('/')[0]}'")
+        browser.until(code="document.querySelector('main h1')")
+        faults = [one for one in browser.axe() if one["impact"] in ("serious", "critical")]
+        assert faults == [], view
 
 
 def test_a_limit_that_binds_appears(browser, provider, gateway):
@@ -214,7 +306,7 @@ def test_a_limit_that_binds_appears(browser, provider, gateway):
         gw.until(lambda s: s["held"] == 1, "one runs")
         second.ask("GET", "/a/x")
         browser.until_text("h1", "1 limit holds calls back; 1 call waits.")
-        assert "all 1 places are taken. 1 call waits" in browser.text(".items .item").lower()
+        assert "its only place is taken. 1 call waits" in browser.text(".items .item").lower()
         go.set()
         assert first.answer().status == second.answer().status == 200
     browser.until_text("h1", "Nothing is limited")

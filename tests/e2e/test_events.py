@@ -18,14 +18,14 @@ ONE_A_DAY = {"name": "daily", "kind": "quota", "max": 1, "window": {"period": "d
 class Stream:
     """A listener, as a browser's EventSource reads: events by type."""
 
-    def __init__(self, gw, token=None, buffer=None):
+    def __init__(self, gw, token=None, buffer=None, query=""):
         self.socket = socket.socket()
         self.socket.settimeout(DEADLINE)
         if buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         self.socket.connect(("127.0.0.1", gw.control_port))
         field = f"Authorization: Bearer {token}\r\n" if token else ""
-        self.socket.sendall(f"GET /v1/events HTTP/1.1\r\nHost: x\r\n{field}\r\n".encode())
+        self.socket.sendall(f"GET /v1/events{query} HTTP/1.1\r\nHost: x\r\n{field}\r\n".encode())
         self.file = self.socket.makefile("rb")
         head = b""
         while not head.endswith(b"\r\n\r\n"):
@@ -165,6 +165,19 @@ def test_the_api_tells_too(provider, gateway, listen):
     event = stream.next("refused")
     assert (event["reason"], event["tenant"], event["traceparent"]) == ("quota_exhausted", "web", TRACE)
     assert [one["tenant"] for one in gw.control("/v1/refusals?tenant=web").json()["refusals"]] == ["web"]
+
+
+def test_who_wants_some_types_gets_no_others(provider, gateway, listen):
+    gw = gateway(one_provider(provider(hello).url, [ONE_A_DAY]))
+    some, all_of_them = listen(gw, query="?types=refused,operator"), listen(gw)
+    assert gw.call("GET", "/a/x").status == 200
+    assert gw.call("GET", "/a/x", {"Ration-Timeout": "0"}).status == 429
+    assert Api(gw).post("limits/daily/a/pause", {}).status == 200
+    assert [all_of_them.next()["type"] for _ in range(3)] == ["call", "refused", "operator"]
+    assert [some.next()["type"] for _ in range(2)] == ["refused", "operator"]
+    for query in ("?types=", "?types=call,", "?types=none", "?type=call", "?types=call&types=call"):
+        answer = gw.control(f"/v1/events{query}")
+        assert (answer.status, answer.json()["field"]) == (400, "types"), query
 
 
 def test_many_listen(provider, gateway, listen):

@@ -59,6 +59,7 @@ class Traffic:
                 self.gw.call("GET", f"/{account}{path}", fields)
             except OSError:
                 time.sleep(0.05)
+            time.sleep(0.02)
 
     def stop(self):
         self.over.set()

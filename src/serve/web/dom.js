@@ -113,3 +113,8 @@ export function morphChildren(old, fresh) {
 export function render(element, ...children) {
     morphChildren(element, h("div", null, ...children));
 }
+
+/** What a view has chosen by itself has changed: it is drawn again. */
+export function redraw() {
+    document.dispatchEvent(new Event("redraw"));
+}

@@ -5,7 +5,7 @@
  * What one has searched, sorted and scrolled stays while the numbers move.
  */
 
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { number, percent, plural } from "./format.js";
 import { KINDS, LEVELS, ORDER, rowKey, standing, taken } from "./words.js";
 
@@ -13,7 +13,6 @@ const ROW = 44; /* pixels, as the style sheet has it */
 const AROUND = 8; /* rows beyond those in sight */
 
 const chosen = { text: "", kind: "", limited: false, sort: "fill", down: true, top: 0, height: 600 };
-let redraw = () => {};
 
 export const title = () => "Limits";
 export const needs = () => [];
@@ -198,7 +197,6 @@ function table(all) {
 export function view(store, args) {
     const { status } = store;
     if (args[0] === "limited" && !chosen.limited && !chosen.arrived) chosen.limited = chosen.arrived = true;
-    redraw = () => store.publish();
     const all = rows(status);
     return h(
         "div",

@@ -10,6 +10,8 @@ import { h, render } from "./dom.js";
 import { instant, span, zone } from "./format.js";
 import { Store } from "./store.js";
 import * as charts from "./charts.js";
+import { attach } from "./plot.js";
+import { moved, sample } from "./samples.js";
 import * as key from "./key.js";
 import * as limits from "./limits.js";
 import * as now from "./now.js";
@@ -165,7 +167,7 @@ function signIn() {
             required: true,
             autofocus: true,
         }),
-        store.tokenRejected && h("p", { class: "fault", role: "alert" }, "That is not the token."),
+        store.tokenFault && h("p", { class: "fault", role: "alert" }, store.tokenFault),
         h("button", { class: "primary" }, "Sign in"),
     );
 }
@@ -178,6 +180,7 @@ function inside(here) {
 
 function draw() {
     const here = route();
+    store.need(VIEWS[here.name].needs(here.args, store));
     const title = VIEWS[here.name].title(here.args);
     document.title = `${title} · ration`;
     render(
@@ -192,6 +195,7 @@ function draw() {
         ),
         footer(),
     );
+    attach();
 }
 
 function toMain(event) {
@@ -201,7 +205,6 @@ function toMain(event) {
 
 function go() {
     const here = route();
-    store.need(VIEWS[here.name].needs(here.args));
     draw();
     if (shown !== "" && shown !== location.hash) {
         window.scrollTo(0, 0);
@@ -212,7 +215,11 @@ function go() {
 
 applyTheme();
 store.listeners.add(draw);
-store.samplers.add(charts.sample);
+store.samplers.add(sample);
+store.hearers.add((event) => event.type === "limit" && moved(event));
+new ResizeObserver(attach).observe(app);
+document.addEventListener("theme", attach);
+document.addEventListener("redraw", draw);
 window.addEventListener("hashchange", go);
 go();
 store.start();

@@ -8,6 +8,7 @@
  */
 
 const TOKEN = "ration-token";
+const EVENTS = "penalty,limit,breaker,interval,plan,operator";
 const LARGE = 100000; /* characters of a status that is read every second; a larger one is read less often */
 const SLOWEST_MS = 10000;
 const SOON_MS = 150;
@@ -29,9 +30,10 @@ export class Store {
         this.needs = []; /* their paths */
         this.link = "connecting"; /* live, lost, token */
         this.since = Date.now(); /* of the link's state */
-        this.tokenRejected = false;
+        this.tokenFault = ""; /* why the last token was not taken */
         this.listeners = new Set();
-        this.samplers = new Set();
+        this.samplers = new Set(); /* hear of each status */
+        this.hearers = new Set(); /* and of each event */
         this.period = 1000;
         this.reading = false;
         this.again = false;
@@ -50,7 +52,7 @@ export class Store {
 
     signIn(token) {
         sessionStorage.setItem(TOKEN, token);
-        this.tokenRejected = false;
+        this.tokenFault = "";
         this.enter("connecting");
         this.refresh();
     }
@@ -132,9 +134,9 @@ export class Store {
             this.enter("live");
             if (!this.stream) this.listen();
         } catch (error) {
-            if (error instanceof NeedsToken) this.denied();
+            if (error instanceof NeedsToken) this.denied(this.token && "That is not the token.");
+            else if (error.status === 403) this.denied(`This token does not do: ${error.message}.`);
             else this.enter("lost");
-            if (!(error instanceof TypeError || error.name === "TimeoutError")) this.lastError = String(error);
         }
         this.reading = false;
         this.publish();
@@ -148,8 +150,8 @@ export class Store {
         return this.period;
     }
 
-    denied() {
-        this.tokenRejected = this.token !== "";
+    denied(why) {
+        this.tokenFault = why;
         sessionStorage.removeItem(TOKEN);
         this.status = null;
         this.stream?.abort();
@@ -180,7 +182,7 @@ export class Store {
         const stream = new AbortController();
         this.stream = stream;
         try {
-            const answer = await this.ask("/v1/events", { signal: stream.signal });
+            const answer = await this.ask(`/v1/events?types=${EVENTS}`, { signal: stream.signal });
             if (!answer.ok) throw new Refused(answer.status, null);
             await this.follow(answer.body.getReader());
         } catch (error) {
@@ -201,7 +203,9 @@ export class Store {
             if (done) return;
             const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
             rest = lines.pop();
-            if (lines.some((line) => line.startsWith("event:"))) this.happened();
+            const events = lines.filter((line) => line.startsWith("data: ")).map((line) => JSON.parse(line.slice(6)));
+            events.forEach((event) => this.hearers.forEach((hearer) => hearer(event)));
+            if (events.length > 0) this.happened();
         }
     }
 

@@ -62,11 +62,15 @@ const FULL = {
     quota: (row) => row.remaining <= row.reserve,
 };
 
+function all(count, one, end) {
+    return count === 1 ? `its only ${one} ${end.replace("are", "is")}` : `all ${number(count)} ${one}s ${end}`;
+}
+
 const CAUSES = {
     rate: () => "its rate is used up",
-    concurrency: (row) => `all ${number(row.max)} places are taken`,
-    share: (row) => `all ${number(row.max)} units are held`,
-    adaptive: (row) => `all ${number(row.current)} places that the provider bears are taken`,
+    concurrency: (row) => all(row.max, "place", "are taken"),
+    share: (row) => all(row.max, "unit", "are held"),
+    adaptive: (row) => `${all(row.current, "place", "are taken")}: more the provider does not bear now`,
     quota: (row) => (row.reserve > 0 ? "all but its reserve is spent" : "it is spent"),
 };
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The last quarter of an hour, from the statuses that this page has read: what was counted in between, by bins.
+ *
+ * A status has counts since the start of the process, so two of them say what happened in the time between. When the
+ * process is another one than before, what was known is of no use any more.
+ */
+
+export const SPAN_MS = 15 * 60 * 1000;
+export const BIN_MS = 10 * 1000;
+const KEYS = 64; /* counters of a kind that are followed */
+
+let samples = [];
+let startedAt = 0;
+const moves = []; /* of adaptive limits, by their events */
+
+function followed(status, kind, pick) {
+    const rows = status.limits.filter((row) => row.kind === kind).slice(0, KEYS);
+    return new Map(rows.map((row) => [rowName(row), pick(row)]));
+}
+
+export function rowName(row) {
+    return `${row.limit} at ${row.key} (${row.provider})`;
+}
+
+/** A status has been read. */
+export function sample(status) {
+    if (status.startedAt !== startedAt) samples = [];
+    startedAt = status.startedAt;
+    samples.push({
+        at: status.now,
+        waits: status.waits,
+        refusals: status.totals.refusals,
+        outcomes: status.totals.outcomes,
+        adaptive: followed(status, "adaptive", ({ current, held }) => ({ current, held })),
+        share: followed(status, "share", ({ tenants }) =>
+            Object.fromEntries(Object.entries(tenants).map(([name, one]) => [name, one.held])),
+        ),
+    });
+    while (samples.length > 0 && samples[0].at < status.now - SPAN_MS - BIN_MS) samples.shift();
+}
+
+/** An adaptive limit has moved, as its event says. */
+export function moved(event) {
+    moves.push(event);
+    while (moves.length > 1000 || (moves.length > 0 && moves[0].at < event.at - SPAN_MS)) moves.shift();
+}
+
+/** Since when something is known. */
+export function since() {
+    return samples[0]?.at;
+}
+
+/** What is in the samples, one point each: [times in seconds, ...values of each of `picks`]. */
+export function lines(picks) {
+    return [samples.map((one) => one.at / 1000), ...picks.map((pick) => samples.map((one) => pick(one) ?? null))];
+}
+
+/** The last sample of each bin, the first of them being where counting begins. */
+function edges() {
+    const found = [];
+    for (const one of samples) {
+        const bin = Math.floor(one.at / BIN_MS);
+        if (found.length > 0 && found[found.length - 1].bin === bin) found[found.length - 1].sample = one;
+        else found.push({ bin, sample: one });
+    }
+    return found;
+}
+
+/** What happened in each bin: [ends in seconds, ...`of(before, after)` by bin]. */
+function bins(of) {
+    const all = edges();
+    return all.slice(1).map(({ bin, sample: after }, at) => ({
+        at: ((bin + 1) * BIN_MS) / 1000,
+        value: of(all[at].sample, after),
+    }));
+}
+
+/** Counts by name in each bin: the names in order of their counts, and a row of numbers for each. */
+export function counts(member, known = []) {
+    const all = bins((before, after) => {
+        const names = Object.keys(after[member]);
+        return Object.fromEntries(names.map((name) => [name, after[member][name] - (before[member][name] ?? 0)]));
+    });
+    const sums = new Map(known.map((name) => [name, 0]));
+    for (const { value } of all) {
+        for (const [name, count] of Object.entries(value)) sums.set(name, (sums.get(name) ?? 0) + count);
+    }
+    const names =
+        known.length > 0
+            ? known
+            : [...sums.keys()].filter((name) => sums.get(name) > 0).sort((a, b) => sums.get(b) - sums.get(a));
+    return {
+        names,
+        times: all.map((one) => one.at),
+        rows: names.map((name) => all.map((one) => one.value[name] ?? 0)),
+    };
+}
+
+/** The wait below which `part` of the calls stayed, in milliseconds; null without calls. */
+export function quantile(counted, bounds, part) {
+    const total = counted.reduce((sum, count) => sum + count, 0);
+    let left = total * part;
+    if (total === 0) return null;
+    for (let i = 0; i < bounds.length; i++) {
+        const low = i === 0 ? 0 : bounds[i - 1];
+        if (left <= counted[i])
+            return i === 0 ? bounds[0] * (left / counted[i]) : low + (bounds[i] - low) * (left / counted[i]);
+        left -= counted[i];
+    }
+    return bounds[bounds.length - 1];
+}
+
+/** Waits of a priority in each bin. */
+export function waits(priority, part) {
+    const all = bins((before, after) =>
+        quantile(
+            after.waits[priority].map((count, i) => count - before.waits[priority][i]),
+            after.waits.boundsMs,
+            part,
+        ),
+    );
+    return { times: all.map((one) => one.at), values: all.map((one) => one.value) };
+}
+
+/** Where an adaptive limit went down because the provider throttled. */
+export function throttles(row) {
+    return moves.filter((one) => one.limit === row.limit && one.key === row.key && one.current < one.before);
+}
