@@ -186,7 +186,7 @@ static void act_renew(rn_api_call *call, rn_trace_line *asked, ration_text body)
     rn_api_answer(call, "renewed", lease->ttl_us);
 }
 
-static void check_write(rn_output *out, const ration_decision *decision)
+static void check_write(rn_output *out, const ration_decision *decision, const char *words)
 {
     static const char *const results[] = {
         [RATION_REFUSED] = "refused",
@@ -201,7 +201,7 @@ static void check_write(rn_output *out, const ration_decision *decision)
     if (decision->result == RATION_REFUSED) {
         rn_refusal_write(out, decision);
         const size_t size = ration_decision_explain(decision, text, sizeof text);
-        rn_output_text(out, "explanation", (ration_text){text, size});
+        rn_output_text(out, "explanation", words != NULL ? ration_text_of(words) : (ration_text){text, size});
     }
     rn_output_close(out, '}');
     rn_output_newline(out);
@@ -211,6 +211,7 @@ static void check_write(rn_output *out, const ration_decision *decision)
 static void act_check(rn_api_call *call, rn_trace_line *asked, ration_text body)
 {
     rn_api *api = call->api;
+    char words[RN_MEANT_BYTES];
     ration_decision decision;
     rn_output out;
 
@@ -221,7 +222,7 @@ static void act_check(rn_api_call *call, rn_trace_line *asked, ration_text body)
                                                 &decision)))
         return;
     rn_output_init(&out, rn_mem_default(), RN_PROBLEM_MAX);
-    check_write(&out, &decision);
+    check_write(&out, &decision, rn_api_explain(call, &asked->request, &decision, words));
     rn_reply(call->in, 200, RN_API_JSON, NULL, &out);
     rn_output_fini(&out);
     rn_api_call_end(call);

@@ -290,6 +290,7 @@ static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
 
 static void acquire_submit(rn_api_lease *lease, const ration_request *request)
 {
+    char words[RN_MEANT_BYTES];
     rn_api *api = lease->api;
     rn_api_call *call = lease->call;
     ration_decision decision;
@@ -320,7 +321,7 @@ static void acquire_submit(rn_api_lease *lease, const ration_request *request)
         return;
     case RATION_REFUSED:
         lease->waited_us = RATION_UNSET;
-        lease_refused(lease, call, &decision, NULL);
+        lease_refused(lease, call, &decision, rn_api_explain(call, request, &decision, words));
         return;
     }
 }

@@ -9,6 +9,7 @@
 #include "serve/api.h"
 #include "serve/clients.h"
 #include "serve/lease_name.h"
+#include "serve/meant.h"
 #include "serve/reply.h"
 #include "trace/reader.h"
 
@@ -160,6 +161,9 @@ bool rn_api_may_operate(rn_api_call *call);
 bool rn_api_owns(rn_api_call *call, const rn_api_lease *lease);
 /* May the client ask that? What it leaves open is filled in. */
 bool rn_api_permits(rn_api_call *call, ration_request *request);
+/* The words for a refusal for a name that nobody has, with the one that may have been meant; NULL: the decision's. */
+const char *rn_api_explain(const rn_api_call *call, const ration_request *request, const ration_decision *refused,
+                           char buffer[RN_MEANT_BYTES]);
 /* May the client name this job? NULL: there is none of that name, which not everybody may know. */
 bool rn_api_knows_job(rn_api *api, rn_inbound *in, const rn_client *client, const rn_job *job);
 

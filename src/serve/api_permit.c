@@ -130,6 +130,19 @@ bool rn_api_permits(rn_api_call *call, ration_request *request)
     return false;
 }
 
+const char *rn_api_explain(const rn_api_call *call, const ration_request *request, const ration_decision *refused,
+                           char buffer[RN_MEANT_BYTES])
+{
+    const rn_said said = {.config = rn_gateway_config(call->api->gateway),
+                          .client = call->client,
+                          .account = request->account,
+                          .provider = request->provider,
+                          .tenant = request->tenant,
+                          .class_name = request->class_name};
+
+    return rn_meant_explain(&said, refused, buffer).data;
+}
+
 bool rn_api_knows_job(rn_api *api, rn_inbound *in, const rn_client *client, const rn_job *job)
 {
     if (!rn_client_is_bound(client))

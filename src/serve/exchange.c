@@ -275,11 +275,15 @@ static void exchange_refuse(rn_exchange *x, const ration_decision *decision, rat
 /* The decider has refused the call, or another attempt of it. */
 static void exchange_refused(rn_exchange *x, const ration_decision *decision)
 {
+    char buffer[RN_MEANT_BYTES];
+    const char *field = NULL;
+
     if (x->attempts > 0) {
         rn_attempt_give(x, RN_RETRY_REFUSED);
-    } else {
-        exchange_refuse(x, decision, (ration_text){NULL, 0}, NULL);
+        return;
     }
+    const ration_text detail = rn_exchange_explain(x, decision, buffer, &field);
+    exchange_refuse(x, decision, detail, field);
 }
 
 void rn_exchange_turn_away(rn_exchange *x, ration_reason reason, const char *detail, const char *field)

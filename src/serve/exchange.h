@@ -8,6 +8,7 @@
 #include "serve/cost.h"
 #include "serve/destinations.h"
 #include "serve/directives.h"
+#include "serve/meant.h"
 #include "serve/planning.h"
 #include "serve/ratelimit.h"
 #include "serve/refusal.h"
@@ -247,6 +248,11 @@ bool rn_exchange_identify(rn_exchange *x, const rn_client **out);
 bool rn_exchange_address(rn_exchange *x, const rn_client *client);
 /* Its job, tenant, class and priority; what it leaves open of them is filled in. */
 bool rn_exchange_permit(rn_exchange *x, const rn_client *client);
+
+/* The words for a refusal for an unknown tenant or class, with the name that may have been meant, in `buffer`, and the
+ * field that has it; absent and NULL for others. */
+ration_text rn_exchange_explain(const rn_exchange *x, const ration_decision *refused, char buffer[RN_MEANT_BYTES],
+                                const char **field);
 
 /* ---- check.c */
 

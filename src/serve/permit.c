@@ -40,6 +40,21 @@ static ration_text account_name(const rn_route *route, char buffer[RN_ACCOUNT_MA
     return rn_route_decode(route->account, buffer, RN_ACCOUNT_MAX_BYTES, &name) == RATION_OK ? name : route->account;
 }
 
+/* "WORDS (did you mean 'NAME'?)"; NULL: no name is near. */
+static const char *with_guess(char buffer[RN_MEANT_BYTES], const char *words, const char *near)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, buffer, RN_MEANT_BYTES);
+    rn_builder_str(&b, words);
+    if (near != NULL) {
+        rn_builder_str(&b, " (did you mean '");
+        rn_builder_str(&b, near);
+        rn_builder_str(&b, "'?)");
+    }
+    return buffer;
+}
+
 bool rn_exchange_address(rn_exchange *x, const rn_client *client)
 {
     char buffer[RN_ACCOUNT_MAX_BYTES];
@@ -52,7 +67,13 @@ bool rn_exchange_address(rn_exchange *x, const rn_client *client)
     rn_exchange_bind(x, rn_gateway_find(x->gateway, x->route.account));
     if (x->to != NULL)
         return true;
-    rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT, "no account of this name is configured", NULL);
+    const ration_decision unknown = rn_refusal_of(RATION_REASON_UNKNOWN_ACCOUNT, rn_loop_now(x->gateway->loop));
+    const rn_said said = {.config = x->gateway->config, .client = client, .account = account_name(&x->route, buffer)};
+    char detail[RN_MEANT_BYTES];
+
+    rn_exchange_turn_away(x, RATION_REASON_UNKNOWN_ACCOUNT,
+                          with_guess(detail, "no account of this name is configured", rn_meant_name(&said, &unknown)),
+                          NULL);
     return false;
 }
 
@@ -60,31 +81,48 @@ bool rn_exchange_address(rn_exchange *x, const rn_client *client)
 static bool job_find(rn_exchange *x, const rn_client *client, ration_text name, const rn_job **out)
 {
     rn_gateway *gw = x->gateway;
-    const char *const account = x->to->account->name;
     const char *why = "the config has no job of this name";
+    char detail[RN_MEANT_BYTES];
 
     *out = NULL;
     if (name.data == NULL || gw->planning == NULL)
         return true;
+    const rn_said said = {.config = gw->config, .client = client, .account = ration_text_of(x->to->account->name)};
     const rn_jobs *jobs = rn_planning_jobs(gw->planning);
     const size_t index = rn_jobs_find(jobs, name);
     const rn_job *job = index != SIZE_MAX ? rn_jobs_at(jobs, index) : NULL;
+    if (job != NULL && rn_said_may_name(&said, job)) {
+        x->job = index;
+        *out = job;
+        return true;
+    }
     if (rn_client_is_bound(client)) {
         why = "this account has no job of this name that the client may name";
-        if (job != NULL && !rn_client_knows_job(client, account, job->tenant))
-            job = NULL;
+    } else if (job != NULL) {
+        why = "this job is another account's";
     }
-    if (job != NULL && rn_config_account(gw->config, job->account) != x->to->account) {
-        why = rn_client_is_bound(client) ? why : "this job is another account's";
-        job = NULL;
-    }
-    if (job == NULL) {
-        rn_exchange_reject(x, 400, "No such job", why, ration_text_of("Ration-Job"));
-        return false;
-    }
-    x->job = index;
-    *out = job;
-    return true;
+    const char *near = rn_meant_job(&said, jobs, (size_t)rn_planning_look(gw->planning)->jobs, name);
+    rn_exchange_reject(x, 400, "No such job", with_guess(detail, why, near), ration_text_of("Ration-Job"));
+    return false;
+}
+
+ration_text rn_exchange_explain(const rn_exchange *x, const ration_decision *refused, char buffer[RN_MEANT_BYTES],
+                                const char **field)
+{
+    const bool tenant = refused->reason == RATION_REASON_UNKNOWN_TENANT;
+    rn_said said = {.config = x->gateway->config,
+                    .account = ration_text_of(x->to->account->name),
+                    .tenant = x->directives.tenant,
+                    .class_name = x->directives.class_name};
+
+    *field = NULL;
+    if (!tenant && refused->reason != RATION_REASON_UNKNOWN_CLASS)
+        return (ration_text){NULL, 0};
+    *field = tenant ? "Ration-Tenant" : "Ration-Class";
+    /* Whoever's token is nobody's by now is told no names. */
+    if (rn_bearer_find(said.config, x->directives.token, &said.client) != RN_BEARER_KNOWN)
+        return (ration_text){NULL, 0};
+    return rn_meant_explain(&said, refused, buffer);
 }
 
 /* The field of a request that has a part of its claim; NULL: it is the path. */

@@ -136,7 +136,8 @@ def test_jobs_of_others(gw, job):
     """Whether there is such a job is not told."""
     answer = gw.call("GET", "/a/x", {"Ration-Job": job}, token=BILLING)
     assert answer.status == 400 and answer.json()["field"] == "Ration-Job"
-    assert answer.json()["detail"] == "this account has no job of this name that the client may name"
+    guess = " (did you mean 'tick'?)" if job == "tock" else ""
+    assert answer.json()["detail"] == f"this account has no job of this name that the client may name{guess}"
 
 
 def test_what_is_claimed_by_silence(gw):
@@ -380,3 +381,65 @@ def test_validate(tmp_path, clients, words):
     done = subprocess.run([RATION, "validate", str(path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and words in done.stdout + done.stderr
     assert "sekrit" not in done.stdout + done.stderr, "not even in the line that it shows"
+
+
+# ---- what was meant
+
+SHARE = {"name": "share", "kind": "share", "ceiling": 9, "counts": "requests", "tenants": {"acme": 1, "globex": 1},
+         "reclaimHorizon": "1s", "idleAfter": "2s", "scope": {"by": ["account"]}}
+WIDTH = {"name": "width", "kind": "adaptive", "initialLimit": 5, "classes": {"people": {}}}
+
+
+@pytest.fixture
+def misspelt(gateway):
+    """A config with names to miss, and whatever clients; the fixture looks with the operator's own token."""
+    def start(*clients):
+        config = one_provider(URL, [SHARE, WIDTH], settings={"token": MASTER} if clients else {})
+        config["accounts"].append({"name": "shop", "provider": "p"})
+        config["jobs"] = [{"name": "ticker", "account": "shop", "endpoint": "GET /x", "interval": "1h"},
+                          {"name": "tocker", "account": "a", "endpoint": "GET /x", "interval": "1h"}]
+        gw = gateway({**config, **({"clients": list(clients)} if clients else {})})
+        if clients:
+            gw.status = lambda: gw.control("/v1/status", fields=bearer(MASTER)).json()
+        return gw
+
+    return start
+
+
+@pytest.mark.parametrize("path, fields, status, field, guess", [
+    ("shpo", {}, 404, None, "shop"),
+    ("nothing-like-it", {}, 404, None, None),
+    ("shop", {"Ration-Tenant": "gloebx"}, 400, "Ration-Tenant", "globex"),
+    ("shop", {"Ration-Tenant": "umbrella"}, 400, "Ration-Tenant", None),
+    ("shop", {"Ration-Tenant": "acme", "Ration-Class": "peopel"}, 400, "Ration-Class", "people"),
+    ("shop", {"Ration-Tenant": "acme", "Ration-Job": "tikcer"}, 400, "Ration-Job", "ticker"),
+    ("shop", {"Ration-Tenant": "acme", "Ration-Job": "tockre"}, 400, "Ration-Job", "ticker"),
+], ids=["account", "no account", "tenant", "no tenant", "class", "job", "job of the account alone"])
+def test_what_was_meant(misspelt, path, fields, status, field, guess):
+    document = misspelt().call("GET", f"/{path}/x", fields)
+    assert (document.status, document.json().get("field")) == (status, field), document.body
+    detail = document.json()["detail"]
+    assert (f"did you mean '{guess}'?" in detail.lower()) if guess else ("did you mean" not in detail.lower())
+
+
+def test_what_was_meant_by_a_client(misspelt):
+    """It is helped with its own names, and never with those of others."""
+    gw = misspelt({"name": "x", "token": BILLING, "accounts": ["shop"], "tenants": ["acme"]})
+    for path, fields in (("spoh", {}), ("shop", {"Ration-Tenant": "gloebx"}), ("shop", {"Ration-Job": "tockre"})):
+        answer = gw.call("GET", f"/{path}/x", {"Ration-Token": BILLING, **fields})
+        assert b"globex" not in answer.body and b"tocker" not in answer.body
+    answer = gw.call("GET", "/shp/x", {"Ration-Token": BILLING})
+    assert answer.status == 403 and b"did you mean 'shop'?" in answer.body
+
+
+def test_what_was_meant_at_the_api(misspelt):
+    gw = misspelt()
+    for body, status, guess in (
+            ({"account": "shpo"}, 404, "shop"), ({"account": "zzz"}, 404, None),
+            ({"account": "shop", "tenant": "gloebx"}, 400, "globex"),
+            ({"account": "shop", "tenant": "acme", "class": "peopel"}, 400, "people")):
+        answer = Api(gw).post("acquire", body)
+        assert answer.status == status
+        words = Api(gw).post("check", body).json()["explanation"]
+        for text in (answer.json()["detail"], words):
+            assert (f"Did you mean '{guess}'?" in text) if guess else ("Did you mean" not in text)
