@@ -313,8 +313,9 @@ class Gateway(Process):
         if self.control_port is None:
             return
         fields = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        for page in planted.PAGES:
-            self.control(page, fields=fields)
+        with Client(self.control_port) as client:
+            for page in planted.PAGES:
+                assert client.call("GET", page, fields).status != 500
 
 
 def one_provider(url, limits=(), account=None, settings=None, **provider):

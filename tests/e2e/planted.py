@@ -10,11 +10,12 @@ hexadecimal digits, with percent signs and with JSON's backslashes.
 import base64
 import json
 import os
+import re
 import urllib.parse
 
 HEADER = "X-Planted-Key"
 SHORTEST = 8  # bytes; a shorter one may stand anywhere by chance
-SECRET_KEYS = ("token", "password", "value", "proxy")
+SECRET_KEYS = ("token", "password", "value")
 INPUTS = (".yaml", ".yml", ".json", ".pem", ".key", ".conf")  # what a test wrote for the gateway to read
 PAGES = ("/metrics", "/v1/status", "/v1/limits", "/v1/leases", "/v1/waiters", "/v1/refusals", "/v1/plan",
          "/v1/fairness", "/v1/allocation", "/healthz", "/readyz", "/")
@@ -42,8 +43,10 @@ def secrets_of(config, inside=False):
     elif isinstance(config, list):
         for value in config:
             yield from secrets_of(value, inside)
-    elif isinstance(config, str) and inside and "${" not in config and config:
-        yield config.split()[-1]
+    elif isinstance(config, str) and "${" not in config:
+        yield from re.findall("://[^/@:]*:([^/@]+)@", config)  # the password of a URL, below whatever key
+        if inside and config:
+            yield config.split()[-1]
 
 
 class Planted:

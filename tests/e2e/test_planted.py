@@ -50,7 +50,7 @@ def test_what_is_not_found():
 def test_what_is_watched():
     config = {
         "settings": {"token": "Bearer of-a-token"},
-        "providers": [{"name": "p", "proxy": "http://user:password@127.0.0.1"}],
+        "providers": [{"name": "p", "proxy": "http://user:pa-ssword@127.0.0.1"}],
         "accounts": [{"name": "a"},
                      {"name": "b", "credential": {"header": "H-is-no-secret", "value": "Bearer its-own-key"}},
                      {"name": "c", "credential": {"header": "H", "value": "short"}}],
@@ -58,7 +58,7 @@ def test_what_is_watched():
     search = planted.Planted(config)
     search.forget()
     assert config["accounts"][0]["credential"]["value"].endswith(search.core)
-    assert search.secrets == {"of-a-token", "http://user:password@127.0.0.1", "its-own-key", search.core}
+    assert search.secrets == {"of-a-token", "pa-ssword", "its-own-key", search.core}
 
 
 @pytest.mark.parametrize("at", [0, planted.PIECE - 5, planted.PIECE - 1, 3 * planted.PIECE])
@@ -130,7 +130,7 @@ def test_no_secret_comes_out(provider, gateway, tmp_path):
         listener.join(30)
         heard = events.lines
     assert NASTY in seen, "the provider is told"
-    assert {CORE, token, "cl1ent/t0ken+of=billing"} <= gw.planted.secrets
+    assert {CORE, token, "pr0xy-password", "cl1ent/t0ken+of=billing"} <= gw.planted.secrets
     gw.planted.look("the events", heard)
     gw.until(lambda s: s["ledger"]["flushes"] > 0, "it is kept")
     assert gw.stop() == 0

@@ -6,6 +6,7 @@
 
 #include "base/event_stream.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "support/check.h"
 
 #define MODEL "\"model\":\"m\","
@@ -88,15 +89,18 @@ static void test_what_cannot_be_read(void **state)
 /* A model's name is cut between characters, never amid one. */
 static void test_a_long_name(void **state)
 {
-    char body[256] = "{\"model\":\"";
     const char *fault = NULL;
+    char body[256];
     rn_chat chat;
+    rn_builder b;
 
     (void)state;
+    rn_builder_init(&b, body, sizeof body);
+    rn_builder_str(&b, "{\"model\":\"");
     for (int i = 0; i < 40; i++)
-        strcat(body, "\xc3\xa4");
-    strcat(body, "\"," MESSAGES "}");
-    CHECK_EQ(rn_chat_read(ration_text_of(body), &chat, &fault), RATION_OK);
+        rn_builder_str(&b, "\xc3\xa4");
+    rn_builder_str(&b, "\"," MESSAGES "}");
+    CHECK_EQ(rn_chat_read((ration_text){b.data, b.used}, &chat, &fault), RATION_OK);
     CHECK_EQ(strlen(chat.model), 62);
 }
 
