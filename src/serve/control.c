@@ -54,6 +54,7 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
     out->planning =
         control->planning != NULL ? *rn_planning_look(control->planning) : (rn_planning_counts){.feasible = 1};
     rn_gateway_upstream_stats(control->gateway, &out->upstream);
+    out->kept_bytes = rn_gateway_kept(control->gateway);
     out->connections = rn_gateway_connections(control->gateway, &out->turned_away);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
         out->exchanges[i] = rn_gateway_in_state(control->gateway, (rn_exchange_state)i);

@@ -513,6 +513,11 @@ size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state)
     return gw->state_sizes[state];
 }
 
+size_t rn_gateway_kept(const rn_gateway *gw)
+{
+    return gw->kept_bytes;
+}
+
 size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away)
 {
     *turned_away = rn_server_refused(gw->server);

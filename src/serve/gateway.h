@@ -147,6 +147,8 @@ const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);
 size_t rn_gateway_in_state(const rn_gateway *gw, rn_exchange_state state);
 const char *rn_exchange_state_name(rn_exchange_state state);
 const char *rn_check_result_name(rn_check_result result);
+/* Bytes of bodies and answers that calls keep now, for estimates and for other attempts. */
+size_t rn_gateway_kept(const rn_gateway *gw);
 /* Connections of clients, and those turned away. */
 size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away);
 /* Where a provider learns how long its leases are held; by its index, NULL past the end. */

@@ -326,6 +326,8 @@ static const struct metric {
      offsetof(rn_snapshot, totals.clock_went_back)},
     {"ration_clock_steps_total", "counter", "Steps of the wall clock that were seen.", clock_series, 0},
     {"ration_exchanges", "gauge", "Calls in the gateway now, by what they are doing.", exchanges_series, 0},
+    {"ration_kept_bytes", "gauge", "Bodies and answers that calls keep now, for estimates and for retries.", NULL,
+     offsetof(rn_snapshot, kept_bytes)},
     {"ration_responses_total", "counter", "Responses sent to clients, by class of status.", responses_series, 0},
     {"ration_clients_gone_total", "counter", "Clients that left before their response had ended.", gone_series, 0},
     {"ration_upstream_errors_total", "counter", "Calls that broke on the way to a provider, by kind.", faults_series,

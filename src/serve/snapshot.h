@@ -19,6 +19,7 @@ typedef struct rn_snapshot {
     rn_planning_counts planning;
     rn_upstream_stats upstream;
     uint64_t exchanges[RN_EXCHANGE_STATES];
+    uint64_t kept_bytes; /* of bodies and answers of calls */
     uint64_t connections;
     uint64_t turned_away;
     uint64_t clock_forward;

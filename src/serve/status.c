@@ -354,6 +354,7 @@ static void traffic_write(const rn_snapshot *s, rn_output *out)
     for (int i = 0; i < RN_EXCHANGE_STATES; i++)
         rn_output_int(out, rn_exchange_state_name((rn_exchange_state)i), (int64_t)s->exchanges[i]);
     rn_output_close(out, '}');
+    rn_output_int(out, "keptBytes", (int64_t)s->kept_bytes);
     rn_output_open(out, "connections", '{');
     rn_output_int(out, "open", (int64_t)s->connections);
     rn_output_int(out, "turnedAway", (int64_t)s->turned_away);

@@ -141,6 +141,10 @@ bool rn_exchange_start(rn_exchange *x, const rn_http_head *head)
     }
     gw->counts.responses[head->status / 100]++;
     rn_exchange_enter(x, RN_EXCHANGE_RESPONDING);
+    /* No attempt follows: what is still to go on of the body is all that is needed of it. */
+    x->kept.again = false;
+    if (x->kept.relayed == x->kept.bytes.size)
+        rn_kept_forget(x);
     return true;
 }
 

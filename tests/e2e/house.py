@@ -287,7 +287,8 @@ class Gateway(Process):
     def until_idle(self):
         """Nothing is held, nobody waits, no call is left."""
         return self.until(
-            lambda s: s["held"] == 0 and s["waiting"] == 0 and not any(s["exchanges"].values()), "nothing held"
+            lambda s: s["held"] == 0 and s["waiting"] == 0 and s["keptBytes"] == 0 and not any(s["exchanges"].values()),
+            "nothing held",
         )
 
     def stop(self, deadline=DEADLINE):

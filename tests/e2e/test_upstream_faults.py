@@ -169,9 +169,10 @@ def test_tls(provider, gateway, ca):
 
 def test_tls_with_an_unknown_ca(provider, gateway, ca):
     up = provider(hello, tls=server_context(ca))
-    gw = gateway(one_provider(up.url, [slots(1)]))
+    gw = gateway(one_provider(up.url, [slots(1)], retries=2))
     assert "certificate" in broken(gw.call("GET", "/a/"), 502, "upstream_tls")
     assert up.requests == []
+    assert gw.status()["totals"]["retries"] == 0, "a certificate does not change by being asked for again"
     gw.until_idle()
 
 

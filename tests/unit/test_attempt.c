@@ -343,6 +343,22 @@ static void test_a_lease_that_is_lost(void **state)
     stage_done(&s, "HTTP/1.1 200 X\r\n");
 }
 
+/* A response that has begun needs no body behind it: what was kept goes, though the call may run for long. */
+static void test_nothing_is_kept_for_a_response(void **state)
+{
+    stage s;
+    (void)state;
+
+    stage_first(&s, TWO, POST "abcdef");
+    RUN_UNTIL(s.loop, wire_has(&s.provider, "abcdef"));
+    CHECK_EQ(rn_gateway_kept(s.gateway), 6);
+    wire_send(&s.provider, REPLY("200", "") "bo");
+    RUN_UNTIL(s.loop, wire_has(&s.client, "\r\n\r\nbo"));
+    CHECK_EQ(rn_gateway_kept(s.gateway), 0);
+    wire_send(&s.provider, "dy");
+    stage_done(&s, "\r\n\r\nbody");
+}
+
 /* Whether it says "too many" is in the body: only then it is made again, and what it cost is settled each time. */
 static void test_looked_into(void **state)
 {
@@ -375,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_what_breaks),
         cmocka_unit_test(test_a_fault_is_given),
         cmocka_unit_test(test_a_lease_that_is_lost),
+        cmocka_unit_test(test_nothing_is_kept_for_a_response),
         cmocka_unit_test(test_looked_into),
     };
 
