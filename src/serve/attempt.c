@@ -82,9 +82,10 @@ static bool fields_keep(rn_fallen *fallen, rn_http_fields given, rn_http_fields 
     rn_http_field *items = rn_arena_zalloc(&fallen->arena, given.count, sizeof *items);
     bool fine = items != NULL;
 
-    for (size_t i = 0; fine && i < given.count; i++)
+    for (size_t i = 0; fine && i < given.count; i++) {
         fine = text_keep(fallen, given.items[i].name, &items[i].name) &&
                text_keep(fallen, given.items[i].value, &items[i].value);
+    }
     *out = (rn_http_fields){items, given.count};
     fallen->bytes += given.count * sizeof *items;
     return fine;

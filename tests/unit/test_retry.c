@@ -8,7 +8,7 @@
 #include "support/check.h"
 
 #define SECOND INT64_C(1000000)
-#define NOW 100 * SECOND
+#define NOW (100 * SECOND)
 #define NEVER RATION_NEVER_US
 
 static void test_decisions(void **state)
