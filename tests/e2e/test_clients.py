@@ -230,7 +230,7 @@ def test_who_may_look(gw, as_):
 
 
 @pytest.mark.parametrize("target", ["limits/daily/a/pause", "limits/daily/a/resume", "limits/daily/a/reset",
-                                    "limits/daily/a/grant", "drain"])
+                                    "limits/daily/a/grant", "drain", "reload"])
 def test_operators_alone_operate(as_, target):
     for token in (BILLING, BATCH, WATCH):
         forbidden(as_(token).post(target, {"units": 1} if "grant" in target else {}), "operator: true")
@@ -443,3 +443,40 @@ def test_what_was_meant_at_the_api(misspelt):
         words = Api(gw).post("check", body).json()["explanation"]
         for text in (answer.json()["detail"], words):
             assert (f"Did you mean '{guess}'?" in text) if guess else ("Did you mean" not in text)
+
+
+# ---- a reload
+
+
+def test_other_clients_after_a_reload(recorder, tmp_path):
+    """Tokens change with the config, whole; a lease stays its client's, who may have another token by then."""
+    config = config_of(recorder.url)
+    one = Governed(config, tmp_path)
+    try:
+        lease, orphan = (Api(one, token).granted({"account": "a", "tenant": "acme"}) for token in (BILLING, BATCH))
+        for token in (BILLING, WATCH, "nobody"):
+            assert Api(one, token).post("reload", {}).status == (401 if token == "nobody" else 403)
+        broken = [{**CLIENTS[0], "accounts": ["nowhere"]}]
+        one.config.write_text(json.dumps({**config, "clients": broken}))
+        assert Api(one, OPS).post("reload", {}).status == 422
+        assert one.call("GET", "/a/x", token=BILLING).status == 200, "a broken file changes nothing"
+
+        changed = [{**CLIENTS[0], "token": f"{BILLING}-2", "accounts": ["b"]}, CLIENTS[3]]
+        one.config.write_text(json.dumps({**config, "clients": changed}))
+        assert Api(one, OPS).post("reload", {}).status == 200
+        assert one.call("GET", "/a/x", token=BILLING).status == 403
+        forbidden(one.call("GET", "/a/x", token=f"{BILLING}-2"), "other than: b")
+        assert one.call("GET", "/b/x", token=f"{BILLING}-2").status == 200
+        assert Api(one, BATCH).post("release", {"lease": orphan}).status == 401
+        forbidden(Api(one, f"{BILLING}-2").post("release", {"lease": orphan}), "another client")
+        Api(one, f"{BILLING}-2").release(lease)
+        Api(one, OPS).release(orphan)
+
+        del config["clients"]
+        one.config.write_text(json.dumps(config))
+        assert Api(one, OPS).post("reload", {}).status == 200
+        assert Api(one, OPS).post("reload", {}).status == 401, "its token is nobody's now"
+        assert one.call("GET", "/secret-account/x", token=MASTER).status == 200
+        one.close()
+    finally:
+        one.kill()

@@ -4,8 +4,10 @@
 import concurrent.futures
 import contextlib
 import datetime
+import gzip
 import json
 import threading
+import zlib
 
 import pytest
 from house import one_provider, until
@@ -131,6 +133,23 @@ def test_a_long_body_is_not_kept(provider, gateway, framing):
         sender.start()
         assert client.answer().body == body
         sender.join()
+    assert (used(gw), estimates(gw)) == (1000, {"default": 1})
+
+
+@pytest.mark.parametrize("coding, pack", [("gzip", gzip.compress), ("deflate", zlib.compress)], ids=["gzip", "deflate"])
+@pytest.mark.parametrize("framing", ["told", "chunked"])
+def test_a_compressed_body_tells_nothing(provider, gateway, coding, pack, framing):
+    """It is not unpacked: the default holds, and it goes on as it came."""
+    up = provider(echo)
+    gw = gateway(one_provider(up.url, [TOKENS], estimate=TO_MAX))
+    body, fields = pack(BODY), {"Content-Encoding": coding}
+    with gw.client() as client:
+        if framing == "told":
+            client.ask("POST", "/a/x", fields, body)
+        else:
+            client.ask("POST", "/a/x", {**fields, **CHUNKED}).send(chunks(body))
+        assert client.answer().body == body
+    assert up.requests[0].all("Content-Encoding") == [coding]
     assert (used(gw), estimates(gw)) == (1000, {"default": 1})
 
 

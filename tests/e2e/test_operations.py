@@ -35,6 +35,18 @@ def test_pages_that_are_not_there(provider, gateway):
     assert (answer.status, answer["Allow"]) == (405, "GET, HEAD")
 
 
+def test_what_the_control_port_does_not_read(provider, gateway):
+    """As the gateway, and before a token is looked for: heads without bounds, and other protocols."""
+    gw = gateway(one_provider(provider(hello).url))
+    for data, status in ((b"X: " + b"x" * 70000 + b"\r\n", 431), (b"X: 1\r\n" * 300, 431),
+                         (b"Connection: upgrade\r\nUpgrade: websocket\r\n", 501), (b"X : 1\r\n", 400)):
+        with Client(gw.control_port) as client:
+            answer = client.send(b"GET /v1/status HTTP/1.1\r\nHost: g\r\n" + data + b"\r\n").answer()
+            assert answer.status == status
+    with Client(gw.control_port) as client:
+        assert client.send(b"GET /" + b"x" * 70000 + b" HTTP/1.1\r\nHost: g\r\n\r\n").answer().status == 414
+
+
 def test_status(provider, gateway):
     up = provider(hello)
     limits = [

@@ -3,6 +3,7 @@
 
 import threading
 
+from api import Api
 from house import one_provider, slots
 from provider import hello
 
@@ -116,6 +117,33 @@ def test_queue_full(provider, gateway):
         go.set()
         assert first.answer().status == 200
         assert second.answer().status == 200
+
+
+def test_queue_full_of_one_tenant(provider, gateway):
+    """Its own bound stops no other tenant; and the API's waiters and the gateway's stand in one queue."""
+    go = threading.Event()
+
+    def handler(request, connection):
+        go.wait(60)
+        connection.reply()
+
+    queue = {"maxWaiters": 2, "maxWaitersPerTenant": 1}
+    gw = gateway(one_provider(provider(handler).url, [slots(1)], settings={"queue": queue}))
+    api = Api(gw)
+    with gw.client() as first, gw.client() as second, gw.client() as third:
+        first.ask("GET", "/a/")
+        gw.until(lambda s: s["held"] == 1, "the first call runs")
+        second.ask("GET", "/a/", {"Ration-Tenant": "t"})
+        gw.until(lambda s: s["waiting"] == 1, "the second one waits")
+        refusal(gw.call("GET", "/a/", {"Ration-Tenant": "t"}), 503, "queue_full", "capacity", True)
+        answer = api.post("acquire", {"account": "a", "tenant": "t", "timeout": 20000})
+        assert (answer.status, answer["Ration-Refused"]) == (503, "queue_full")
+        third.ask("GET", "/a/", {"Ration-Tenant": "u"})
+        gw.until(lambda s: s["waiting"] == 2, "the third one waits")
+        answer = api.post("acquire", {"account": "a", "tenant": "v", "timeout": 20000})
+        assert (answer.status, answer["Ration-Refused"]) == (503, "queue_full")
+        go.set()
+        assert [client.answer().status for client in (first, second, third)] == [200] * 3
 
 
 def test_too_many_keys(provider, gateway):
