@@ -31,6 +31,7 @@ typedef struct serve_run {
     rn_service *service;
     rn_signal *signals[3];
     rn_deferred reload;
+    rn_given_socket sockets[2]; /* the gateway's and the control port's, from the service manager */
     bool draining;
     int status;
 } serve_run;
@@ -110,10 +111,13 @@ static void on_signal(void *user, int signum)
 }
 
 /* An address as a client would write it: with the port that was bound in the end. */
-static const char *address_text(const rn_address *address, uint16_t port, char *buffer, size_t size)
+static const char *address_text(const rn_address *address, const rn_given_socket *given, uint16_t port, char *buffer,
+                                size_t size)
 {
     rn_builder b;
 
+    if (given->descriptor != 0)
+        return given->text;
     if (address->path != NULL)
         return address->text;
     const bool brackets = strchr(address->host, ':') != NULL;
@@ -132,11 +136,14 @@ static void listening_log(const serve_run *run, const char *record)
     char gateway[128], control[128];
 
     rn_ledger_look(rn_keeper_ledger(run->keeper), &ledger);
-    rn_log_line(
-        &run->log, rn_loop_now(run->loop), "info", "listening", "gateway",
-        address_text(&settings->gateway, rn_service_gateway_port(run->service), gateway, sizeof gateway), "control",
-        address_text(&settings->control, rn_service_control_port(run->service), control, sizeof control), "recording",
-        record, "ledger", ledger.path != NULL ? ledger.path : "none", "version", RATION_VERSION, NULL);
+    rn_log_line(&run->log, rn_loop_now(run->loop), "info", "listening", "gateway",
+                address_text(&settings->gateway, &run->sockets[0], rn_service_gateway_port(run->service), gateway,
+                             sizeof gateway),
+                "control",
+                address_text(&settings->control, &run->sockets[1], rn_service_control_port(run->service), control,
+                             sizeof control),
+                "recording", record, "ledger", ledger.path != NULL ? ledger.path : "none", "version", RATION_VERSION,
+                NULL);
 }
 
 /* What is allowed and probably not meant stands in the log, where somebody may look. */
@@ -189,6 +196,22 @@ static int ledger_open(serve_run *run, const serve_arguments *arguments)
     return err;
 }
 
+/* Sockets of a socket unit, by their names. */
+static int sockets_take(serve_run *run, rn_net_error *error)
+{
+    static const char *const names[] = {"gateway", "control", NULL};
+    const rn_activation activation = {getenv("LISTEN_PID"), getenv("LISTEN_FDS"), getenv("LISTEN_FDNAMES")};
+    int err = RATION_OK;
+
+    for (size_t i = 0; names[i] != NULL && err == RATION_OK; i++)
+        err = rn_activation_take(&activation, getpid(), names[i], &run->sockets[i], error);
+    if (err == RATION_OK && rn_activation_unknown(&activation, getpid(), names) > 0) {
+        rn_log_line(&run->log, rn_loop_now(run->loop), "warn", "a socket is not used", "hint",
+                    "FileDescriptorName= is gateway or control", NULL);
+    }
+    return err;
+}
+
 static int serve(serve_run *run, const serve_arguments *arguments)
 {
     const rn_service_options options = {.loop = run->loop,
@@ -196,7 +219,9 @@ static int serve(serve_run *run, const serve_arguments *arguments)
                                         .config_file = arguments->config,
                                         .log = &run->log,
                                         .record = arguments->record,
-                                        .keeper = run->keeper};
+                                        .keeper = run->keeper,
+                                        .gateway = run->sockets[0],
+                                        .control = run->sockets[1]};
     rn_net_error error = {""};
     int err = rn_service_new(&options, &run->service, &error);
 
@@ -286,6 +311,13 @@ static int config_read(const char *path, ration_config **out)
 /* With a loop: from the ledger to the end. */
 static int run_all(serve_run *run, const serve_arguments *arguments)
 {
+    rn_net_error error = {""};
+
+    if (sockets_take(run, &error) != RATION_OK) {
+        complain(RATION_ERR_CONFIG, error.text);
+        run->status = RN_EXIT_USAGE;
+        return run->status;
+    }
     run->status = ledger_open(run, arguments) == RATION_OK ? serve(run, arguments) : RN_EXIT_USAGE;
     if (rn_keeper_close(run->keeper) != RATION_OK && run->status == RN_EXIT_OK)
         run->status = RN_EXIT_FAULTS;

@@ -233,8 +233,11 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     static const rn_server_handlers handlers = {
         .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_drain = on_drain, .on_gone = on_gone};
     const rn_address *address = &rn_config_settings(rn_gateway_config(options->gateway))->control;
-    const rn_server_options server = {
-        .host = address->host, .port = address->port, .path = address->path, .max_connections = CONNECTIONS_MAX};
+    const rn_server_options server = {.host = address->host,
+                                      .port = address->port,
+                                      .path = address->path,
+                                      .descriptor = options->descriptor,
+                                      .max_connections = CONNECTIONS_MAX};
     const rn_api_options api = {.loop = options->loop,
                                 .decider = options->decider,
                                 .gateway = options->gateway,

@@ -21,6 +21,7 @@ typedef struct rn_control_options {
     rn_keeper *keeper;               /* NULL: nothing is kept */
     const rn_api_reloader *reloader; /* NULL: there is no file to read anew */
     const rn_reload_counts *reloads; /* NULL: nobody counts them */
+    int descriptor;                  /* a socket that listens already; 0: as the config says */
 } rn_control_options;
 
 /* RATION_ERR_NOMEM; RATION_ERR_IO with `*error` filled. */

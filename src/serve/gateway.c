@@ -321,10 +321,11 @@ static void run_id_make(char *out)
     *out = '\0';
 }
 
-static int gateway_listen(rn_gateway *gw, rn_net_error *error)
+static int gateway_listen(rn_gateway *gw, int descriptor, rn_net_error *error)
 {
     const rn_address *address = &rn_config_settings(gw->config)->gateway;
-    const rn_server_options options = {.host = address->host, .port = address->port, .path = address->path};
+    const rn_server_options options = {
+        .host = address->host, .port = address->port, .path = address->path, .descriptor = descriptor};
 
     return rn_server_new(gw->loop, &options, &rn_exchange_handlers, gw, &gw->server, error);
 }
@@ -356,7 +357,7 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
 
     int err = rn_destinations_new(gw, gw->config, &gw->destinations, error);
     if (err == RATION_OK)
-        err = gateway_listen(gw, error);
+        err = gateway_listen(gw, options->descriptor, error);
     if (err != RATION_OK) {
         rn_gateway_free(gw);
         return err;

@@ -87,6 +87,7 @@ typedef struct rn_gateway_options {
     rn_refusals *refusals;        /* NULL: none are kept */
     void (*settled)(void *user);  /* at the end of a turn in which the decider was called; NULL: nobody wants to know */
     void *user;
+    int descriptor; /* a socket that listens already; 0: as the config says */
 } rn_gateway_options;
 
 /*

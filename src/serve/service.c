@@ -21,14 +21,20 @@ static void error_set(rn_net_error *error, const char *what, const char *between
     rn_builder_str(&b, more);
 }
 
-static int addresses_check(const rn_settings *settings, rn_net_error *error)
+/* A socket that was given is asked itself; the address that the config has in its place means nothing then. */
+static int addresses_check(const rn_service_options *options, rn_net_error *error)
 {
+    const rn_settings *settings = rn_config_settings(options->config);
     const rn_address *const addresses[] = {&settings->gateway, &settings->control};
+    const rn_given_socket *const given[] = {&options->gateway, &options->control};
 
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
-        if (addresses[i]->local || settings->token != NULL)
+        const bool is_given = given[i]->descriptor != 0;
+
+        if ((is_given ? given[i]->local : addresses[i]->local) || settings->token != NULL)
             continue;
-        error_set(error, addresses[i]->text, ": ", "others can reach this listener, so settings.token is needed");
+        error_set(error, is_given ? given[i]->text : addresses[i]->text, ": ",
+                  "others can reach this listener, so settings.token is needed");
         return RATION_ERR_CONFIG;
     }
     return RATION_OK;
@@ -141,7 +147,7 @@ static int jobs_make(rn_service *s, const ration_config *config, rn_net_error *e
     return err == RATION_OK && s->keeper != NULL ? runs_restore(s, error) : err;
 }
 
-static int ports_make(rn_service *s, const ration_config *config, rn_net_error *error)
+static int ports_make(rn_service *s, const rn_service_options *options, rn_net_error *error)
 {
     int err = rn_bulletin_new(s->loop, &s->bulletin);
     if (err == RATION_OK)
@@ -151,13 +157,14 @@ static int ports_make(rn_service *s, const ration_config *config, rn_net_error *
 
     const rn_gateway_options gateway = {.loop = s->loop,
                                         .decider = &s->decider.base,
-                                        .config = config,
+                                        .config = options->config,
                                         .log = s->log,
                                         .planning = s->planning,
                                         .bulletin = s->bulletin,
                                         .refusals = s->refusals,
                                         .settled = on_settled,
-                                        .user = s};
+                                        .user = s,
+                                        .descriptor = options->gateway.descriptor};
     err = rn_gateway_new(&gateway, &s->gateway, error);
     if (err != RATION_OK)
         return err;
@@ -169,7 +176,8 @@ static int ports_make(rn_service *s, const ration_config *config, rn_net_error *
                                         .recording = s->recording,
                                         .keeper = s->keeper,
                                         .reloader = &s->reloader,
-                                        .reloads = &s->reloads};
+                                        .reloads = &s->reloads,
+                                        .descriptor = options->control.descriptor};
     return rn_control_new(&control, &s->control, error);
 }
 
@@ -202,7 +210,10 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
     rn_timer_init(&s->drain, s->loop, on_drain_over, s);
     rn_timer_init(&s->flush, s->loop, on_flush, s);
 
-    int err = addresses_check(rn_config_settings(config), error);
+    s->exposed = (options->gateway.descriptor != 0 && !options->gateway.local) ||
+                 (options->control.descriptor != 0 && !options->control.local);
+
+    int err = addresses_check(options, error);
     if (err == RATION_OK && options->record != NULL)
         err = recording_make(s, config, options->record, error);
     if (err == RATION_OK)
@@ -210,7 +221,7 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
     if (err == RATION_OK)
         err = jobs_make(s, config, error);
     if (err == RATION_OK)
-        err = ports_make(s, config, error);
+        err = ports_make(s, options, error);
     if (err == RATION_OK && s->keeper != NULL)
         err = rn_keeper_start(s->keeper, s->engine, ration_config_rules(config), on_touched, s);
     if (err == RATION_OK && s->recording != NULL) {

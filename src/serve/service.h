@@ -2,6 +2,7 @@
 #ifndef RN_SERVE_SERVICE_H
 #define RN_SERVE_SERVICE_H
 
+#include "net/activation.h"
 #include "serve/control.h"
 #include "serve/gateway.h"
 #include "serve/keeper.h"
@@ -20,6 +21,8 @@ typedef struct rn_service_options {
     rn_log *log;             /* a reload sets its format and level anew */
     const char *record;      /* file of the recording; NULL: none */
     rn_keeper *keeper;       /* what outlives the process; NULL: nothing does */
+    rn_given_socket gateway; /* that listen already, in place of what the config says */
+    rn_given_socket control;
 } rn_service_options;
 
 /*

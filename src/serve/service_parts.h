@@ -11,6 +11,7 @@ struct rn_service {
     rn_loop *loop;
     rn_log *log;
     const char *config_file; /* NULL: none */
+    bool exposed;            /* others can reach a socket that was given */
     ration_config *owned;    /* the present config, if it came by a reload; else NULL, and it is the caller's */
     rn_keeper *keeper;
     rn_recording *recording;

@@ -115,6 +115,10 @@ static rn_reload_result reload(rn_service *s, rn_reload *out)
     if (rn_gateway_draining(s->gateway))
         return RN_RELOAD_DRAINING;
     int err = config_read(s, &r.config, out);
+    if (err == RATION_OK && s->exposed && rn_config_settings(r.config)->token == NULL) {
+        rn_reload_fault(out, s->config_file, "others can reach a listener, so settings.token is needed");
+        err = RATION_ERR_CONFIG;
+    }
     if (err == RATION_OK)
         err = make_ready(s, &r, out);
     if (err == RATION_OK)

@@ -26,9 +26,11 @@ def run(*command, **options):
 def test_unit_is_sound(tmp_path):
     unit = (PACKAGING / "systemd/ration.service").read_text()
     assert "Type=notify" in unit
-    here = tmp_path / "ration.service"
-    here.write_text(unit.replace("/usr/bin/ration", RATION).replace("Documentation=man:ration(1)\n", ""))
-    done = run("systemd-analyze", "verify", "--man=no", here)
+    units = [tmp_path / name for name in ("ration.service", "ration.socket", "ration-control.socket")]
+    for here in units:
+        unit = (PACKAGING / "systemd" / here.name).read_text()
+        here.write_text(unit.replace("/usr/bin/ration", RATION).replace("Documentation=man:ration(1)\n", ""))
+    done = run("systemd-analyze", "verify", "--man=no", *units)
     assert (done.returncode, done.stderr) == (0, "")
 
 
