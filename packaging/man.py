@@ -65,6 +65,10 @@ def main():
         "SIGTERM, SIGINT",
         ".B serve",
         "lets calls end, then exits with 0; a second one does not wait.",
+        ".TP",
+        "SIGHUP",
+        ".B serve",
+        "reads the config anew: all of it holds then, or nothing has changed and the log says why.",
     ]
     print("\n".join(page))
 

@@ -100,7 +100,7 @@ static const rn_command commands[] = {
      "as a trace, for `ration replay`; a FILE of an earlier run is kept as FILE.old.\n"
      "--ledger overrides settings.ledger.path, where counts outlive the process; `none` keeps nothing. A ledger that\n"
      "cannot be read ends the start; --ledger-aside renames it and begins a new one.\n"
-     "SIGTERM lets calls end first; a second one does not.",
+     "SIGTERM lets calls end first; a second one does not. SIGHUP reads the config anew: all of it, or nothing.",
      rn_cmd_serve},
     {"status", "[--control ADDR] [--watch] [--all] [--json]", "what a running gateway limits now, and by what",
      "  --control ADDR  HOST:PORT or unix:PATH of its control port; 127.0.0.1:7601 without it\n"

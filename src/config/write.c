@@ -158,8 +158,8 @@ static int piece_order(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* What was written since the last one. `kind` is a word of ours; the names are borrowed. */
-static void piece_end(pieces *all, const char *kind, const char *owner, const char *name)
+/* What was written since the last one. Its kind is a word of ours, its names are borrowed. */
+static void piece_end(pieces *all, piece named)
 {
     if (all->count == all->room) {
         const size_t room = all->room + all->room / 2 + 64;
@@ -172,15 +172,15 @@ static void piece_end(pieces *all, const char *kind, const char *owner, const ch
         all->items = items;
         all->room = room;
     }
-    all->items[all->count++] = (piece){kind, owner, name, rn_hash(all->text.data, all->text.size)};
+    named.hash = rn_hash(all->text.data, all->text.size);
+    all->items[all->count++] = named;
     all->text.size = 0;
 }
 
-static void piece_add(pieces *all, const char *kind, const char *owner, const char *name, const rn_object *object,
-                      const void *self, const char *without)
+static void piece_add(pieces *all, piece named, const rn_object *object, const void *self, const char *without)
 {
     object_write(&all->text, object, self, (omission){RN_KEY_LATER, without});
-    piece_end(all, kind, owner, name);
+    piece_end(all, named);
 }
 
 static const rn_key *key_of(const rn_object *object, const char *name)
@@ -196,10 +196,12 @@ static void providers_gather(pieces *all, const rn_config_model *model)
     for (size_t i = 0; i < model->rules.provider_count; i++) {
         const rn_provider_model *provider = &model->providers[i];
 
-        piece_add(all, "provider", "", provider->rule.name, object, provider, "limits");
-        for (size_t k = 0; k < provider->rule.limit_count; k++)
-            piece_add(all, "limit", provider->rule.name, provider->limits[k].rule.name, limits, &provider->limits[k],
-                      NULL);
+        piece_add(all, (piece){"provider", "", provider->rule.name, 0}, object, provider, "limits");
+        for (size_t k = 0; k < provider->rule.limit_count; k++) {
+            const rn_limit_model *limit = &provider->limits[k];
+
+            piece_add(all, (piece){"limit", provider->rule.name, limit->rule.name, 0}, limits, limit, NULL);
+        }
     }
 }
 
@@ -214,16 +216,16 @@ static int pieces_gather(pieces *all, const ration_config *config)
     rn_out_init(&all->text, config->mem);
     providers_gather(all, model);
     for (size_t i = 0; i < model->rules.account_count; i++)
-        piece_add(all, "account", "", model->accounts[i].rule.name, accounts, &model->accounts[i], NULL);
+        piece_add(all, (piece){"account", "", model->accounts[i].rule.name, 0}, accounts, &model->accounts[i], NULL);
     for (size_t i = 0; i < model->client_count; i++)
-        piece_add(all, "client", "", model->clients[i].name, clients, &model->clients[i], NULL);
+        piece_add(all, (piece){"client", "", model->clients[i].name, 0}, clients, &model->clients[i], NULL);
     for (size_t i = 0; i < model->job_count; i++)
-        piece_add(all, "job", "", model->jobs[i].job.name, jobs, &model->jobs[i], NULL);
+        piece_add(all, (piece){"job", "", model->jobs[i].job.name, 0}, jobs, &model->jobs[i], NULL);
     for (size_t i = 0; i < model->rules.tenant_count; i++) {
         rn_out_int(&all->text, (int64_t)model->rules.tenants[i].weight);
-        piece_end(all, "tenant", "", model->rules.tenants[i].name);
+        piece_end(all, (piece){"tenant", "", model->rules.tenants[i].name, 0});
     }
-    piece_add(all, "settings", "", "settings", key_of(&rn_schema_root, "settings")->object, model, NULL);
+    piece_add(all, (piece){"settings", "", "settings", 0}, key_of(&rn_schema_root, "settings")->object, model, NULL);
     if (all->text.failed || all->nomem)
         return RATION_ERR_NOMEM;
     qsort(all->items, all->count, sizeof *all->items, piece_order);

@@ -58,9 +58,9 @@ static void words_add(rn_reload *reload, const rn_config_change *change)
     rn_builder_str(&b, words);
 }
 
-void rn_reload_note(void *ctx, const rn_config_change *change)
+void rn_reload_note(void *reload_ctx, const rn_config_change *change)
 {
-    rn_reload *reload = ctx;
+    rn_reload *reload = reload_ctx;
     rn_output *out = &reload->changes;
 
     reload->changed[change->how]++;

@@ -44,8 +44,8 @@ typedef struct rn_reload_counts {
 /* One that has not been done: RN_RELOAD_FAILED. Freed with `fini` always. */
 void rn_reload_init(rn_reload *reload);
 void rn_reload_fini(rn_reload *reload);
-/* One more change; a rn_config_changed. */
-void rn_reload_note(void *reload, const rn_config_change *change);
+/* One more change of the reload that is `reload_ctx`; a rn_config_changed. */
+void rn_reload_note(void *reload_ctx, const rn_config_change *change);
 /* The file as a whole cannot be had, for this reason. */
 void rn_reload_fault(rn_reload *reload, const char *file, const char *text);
 /* What it came to, in a line; before it one for each fault, up to some number. `by`: who wanted it. */

@@ -177,7 +177,9 @@ static void what_is_settled_must_stay(void **state)
         ration_config *config = NULL;
         char lines[8][400] = {""}, got[2048] = "";
         const size_t size = strlen(beside[i].text);
+        rn_builder b;
 
+        rn_builder_init(&b, got, sizeof got);
         CHECK_ROW(beside[i].why);
         CHECK_EQ(ftruncate(descriptor, 0), 0);
         CHECK_EQ(pwrite(descriptor, beside[i].text, size, 0), (ssize_t)size);
@@ -189,8 +191,8 @@ static void what_is_settled_must_stay(void **state)
         if (faults.count > 1 && faults.items[0].line == faults.items[1].line)
             qsort(lines, faults.count, sizeof lines[0], line_order);
         for (size_t k = 0; k < faults.count; k++) {
-            (void)strcat(got, lines[k] + strlen(path));
-            (void)strcat(got, "\n");
+            rn_builder_str(&b, lines[k] + strlen(path));
+            rn_builder_char(&b, '\n');
         }
         CHECK_STR(got, beside[i].want);
         if (config != NULL)
