@@ -26,7 +26,7 @@ def verbatim(text):
 
 def main():
     ration = sys.argv[1]
-    version = say(ration, "version").split()[-1]
+    version = say(ration, "version").split()[1]
     # "  name       what it does", a line a command
     commands = re.findall(r"^  ([a-z]+) +(\S.*)$", say(ration, "help"), re.M)
 

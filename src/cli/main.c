@@ -116,7 +116,9 @@ static const rn_command commands[] = {
      "keys\n"
      "move. A token is taken from RATION_TOKEN.",
      rn_cmd_top},
-    {"version", "", "print the version", NULL, rn_cmd_version},
+    {"version", "", "print the version",
+     "Then those of what others read, a line each: the library's ABI, the form of traces, the schema of ledgers.",
+     rn_cmd_version},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

@@ -119,11 +119,11 @@ static void row_slots(const json_t *limit, const char *whole, rn_view_row *row)
 
 static void row_rate(const json_t *limit, rn_view_row *row)
 {
-    const double available = number_of(limit, "available");
+    const double available = number_of(limit, "available"), burst = number_of(limit, "burst");
 
     row->binds = row->binds || available < 1;
-    row->fill = row->binds ? 1 : 0; /* the status does not tell the burst */
-    (void)snprintf(row->amount, sizeof row->amount, "%g left", available);
+    row->fill = row->binds ? 1 : part(burst - available, burst);
+    (void)snprintf(row->amount, sizeof row->amount, "%g of %g left", available, burst);
 }
 
 static void row_read(const json_t *limit, double now, rn_view_row *row)

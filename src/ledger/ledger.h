@@ -16,6 +16,8 @@
 
 #include "net/loop.h"
 
+#define RN_LEDGER_VERSION 1 /* of the tables: `user_version` of the file */
+
 typedef struct rn_ledger rn_ledger;
 
 typedef struct rn_ledger_error {

@@ -511,12 +511,11 @@ static int open_to_write(sqlite_store *s, ration_time now, bool is_new, bool orp
 static int fault_of_lock(const char *path, const char *real, rn_ledger_error *error)
 {
     const int64_t pid = rn_sqlite_pid(real);
+    char by[32] = "";
 
-    if (pid > 0) {
-        rn_ledger_fault(error, path, "is locked by another process, %lld", (long long)pid);
-    } else {
-        rn_ledger_fault(error, path, "is locked by another process");
-    }
+    if (pid > 0)
+        (void)snprintf(by, sizeof by, ", %lld", (long long)pid);
+    rn_ledger_fault(error, path, "is locked by another process%s: end it, or name another settings.ledger.path", by);
     return RATION_ERR_IO;
 }
 

@@ -9,7 +9,7 @@
 /* What the two halves of the SQLite store share: the reader, which changes nothing, and the writer. */
 
 #define RN_APPLICATION_ID 0x7261746e /* "ratn" */
-#define RN_SCHEMA_VERSION 1
+#define RN_SCHEMA_VERSION RN_LEDGER_VERSION
 
 typedef enum rn_verdict {
     RN_FILE_GOOD = 0,

@@ -194,6 +194,9 @@ static bool usage_begin(rn_exchange *x, const rn_http_head *head)
 {
     if (x->cost_rule == NULL || !rn_cost_is_told(x->cost_rule))
         return true;
+    /* What has no body has no usage in it, and nobody misses that. */
+    if (x->cost_rule->actual_header == NULL && rn_text_is(rn_inbound_head(x->in)->method, "HEAD"))
+        return true;
     x->usage = rn_mem_zalloc(rn_mem_default(), 1, sizeof *x->usage);
     if (x->usage == NULL)
         return false;

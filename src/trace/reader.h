@@ -17,6 +17,7 @@
  * and words.
  */
 
+#define RN_TRACE_VERSION 1                   /* of the form: docs/reference/versions.md */
 #define RN_TRACE_LINE_MAX ((size_t)16 << 20) /* bytes in a line */
 #define RN_TRACE_MEMBERS_MAX 64              /* of a line */
 #define RN_TRACE_PAIRS_MAX 4096              /* headers or variables of a request */

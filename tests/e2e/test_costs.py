@@ -293,6 +293,13 @@ def test_where_nothing_is_looked_for_encodings_are_the_clients(provider, gateway
     assert up.requests[1].all("Accept-Encoding") == ["identity"]
 
 
+def test_what_has_no_body_is_no_lack_of_usage(provider, gateway):
+    up = provider(lambda request, connection: connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"))
+    gw = gateway(one_provider(up.url, [TOKENS], cost=8, actual=TO_USAGE))
+    assert gw.call("HEAD", "/a/x").status == 200
+    assert (used(gw), costs(gw), unseen(gw)) == (8, {"estimate": 1}, {})
+
+
 def test_errors_are_no_lack_of_usage(provider, gateway):
     up = provider(lambda request, connection: connection.reply(500, body=b'{"error":{}}'))
     gw = gateway(one_provider(up.url, [TOKENS], cost=8, actual=TO_USAGE))

@@ -2,10 +2,11 @@
 """What the reference lists is what the code has, and the reverse."""
 
 import re
+import subprocess
 import threading
 
 import exposition
-from house import ROOT, one_provider
+from house import RATION, ROOT, one_provider
 from provider import hello
 
 METRICS = ROOT / "docs/reference/metrics.md"
@@ -101,3 +102,18 @@ def test_what_is_ignored_is_told_by_what_it_tells(provider, gateway):
     assert samples['ration_sync_rejected_total{what="remaining"}'] == 0
     assert samples['ration_rate_limited_total{provider="p",limit="daily"}'] == 1
     assert samples['ration_rate_limited_total{provider="p",limit=""}'] == 0
+
+
+# ---- versions
+
+
+def test_versions():
+    """What the page says is what the binary says, and what the files are."""
+    said = subprocess.run([RATION, "version"], capture_output=True, text=True, check=True).stdout.splitlines()
+    page = (ROOT / "docs/reference/versions.md").read_text()
+    assert said[0].split()[0] == "ration"
+    assert dict(line.split() for line in said[1:]) == dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.M))
+    numbers = dict(line.split() for line in said[1:])
+    assert f"`libration.so.{numbers['abi']}`" in page
+    assert f"ledger_v{numbers['ledger']}.sql" in page
+    assert f"PRAGMA user_version = {numbers['ledger']}" in (ROOT / "tests/e2e/ledger_v1.sql").read_text()

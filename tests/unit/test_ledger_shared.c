@@ -40,7 +40,7 @@ static void two_processes_never_share_it(void **state)
     ledger_stage s;
     int ready[2];
     int go[2];
-    char want[128];
+    char want[256];
 
     (void)state;
     ledger_stage_begin(&s);
@@ -59,7 +59,9 @@ static void two_processes_never_share_it(void **state)
     wait_for_byte(ready[0]);
     for (int aside = 0; aside < 2; aside++) {
         CHECK_EQ(ledger_try(&s, aside == 1), RATION_ERR_IO);
-        (void)snprintf(want, sizeof want, "%s: is locked by another process, %d", s.path, (int)child);
+        (void)snprintf(want, sizeof want,
+                       "%s: is locked by another process, %d: end it, or name another settings.ledger.path", s.path,
+                       (int)child);
         CHECK_STR(s.error.text, want);
     }
 
