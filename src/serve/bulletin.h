@@ -46,7 +46,7 @@ void rn_bulletin_tell(rn_bulletin *bulletin);
 /* "?types=a,b": which types are wanted, a bit for each; without a query, all. False: that is no such query. */
 bool rn_bulletin_types(ration_text query, uint32_t *out);
 /* The inbound is answered with the stream from now on, or 503 where too many listen or it has been closed. */
-void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in, uint32_t types);
+void rn_bulletin_join(rn_bulletin *bulletin, rn_inbound *in, uint32_t wanted);
 /* What the server says of an inbound that has joined; false: it has not. */
 bool rn_bulletin_gone(rn_bulletin *bulletin, const rn_inbound *in);
 bool rn_bulletin_drained(rn_bulletin *bulletin, const rn_inbound *in);

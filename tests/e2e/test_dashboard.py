@@ -4,11 +4,15 @@
 import gzip
 import http.client
 import json
+import os
+import pathlib
 import re
 import threading
+import time
 
 import pytest
 import world
+from api import Api
 from browsing import browser  # noqa: F401 (a fixture)
 from house import Client, Gateway, one_provider, slots
 from provider import hello
@@ -265,6 +269,25 @@ def test_charts_show_their_snapshot(browser, busy):
     assert browser.seen()["errors"] == []
 
 
+def test_loans_are_drawn(browser, gateway):
+    """A tenant holds more than its guarantee while the other is idle: who lends, who borrows, how much."""
+    share = {"name": "shared", "kind": "share", "ceiling": 4, "counts": "requests", "reclaimHorizon": "300ms",
+             "idleAfter": "400ms", "tenants": {"lender": 1, "borrower": 1}, "scope": {"by": ["account"]}}
+    gw = gateway(one_provider("http://127.0.0.1:9", [share]))
+    api = Api(gw)
+    asked = {"account": "a", "tenant": "borrower", "hold": 200, "ttl": 60000}
+    leases = [api.granted({**asked, "timeout": 20000}) for _ in range(4)]
+    browser.open(url=url(gw, "#/charts"))
+    browser.until(code="document.querySelector('.loans svg')")
+    assert browser.evaluate(code="document.querySelector('.loans svg').getAttribute('aria-label')") == (
+        "lender lends 2; borrower borrows 2"
+    )
+    assert browser.evaluate(code="document.querySelectorAll('.loans path').length") == 2
+    for lease in leases:
+        api.release(lease)
+    browser.until_text("main", "Nothing is on loan.")
+
+
 def test_the_plan_is_the_servers(browser, busy):
     browser.open(url=url(busy, "#/plan"))
     browser.until(code="document.querySelectorAll('[data-job]').length === 3")
@@ -274,6 +297,27 @@ def test_the_plan_is_the_servers(browser, busy):
     )
     plans = [one["body"] for one in browser.seen()["answers"] if one["path"] == "/v1/plan"]
     assert found in [{job["name"]: job["effectiveMs"] for job in plan["jobs"]} for plan in plans]
+
+
+def test_the_keyboard_is_enough(browser, busy):
+    """From the top: skip the head, go through the tabs, open a key, and no step loses the focus while numbers move."""
+    browser.open(url=url(busy, "#/limits"))
+    browser.until(code="document.querySelectorAll('#keys tr[data-row]').length > 5")
+    browser.press(key="Tab")
+    assert browser.evaluate(code="document.activeElement.className") == "skip"
+    browser.press(key="Enter")
+    assert browser.evaluate(code="document.activeElement.id") == "main"
+    browser.press(key="Tab")
+    assert browser.evaluate(code="document.activeElement.id") == "search"
+    browser.type(text="daily")
+    browser.until(code="document.querySelectorAll('#keys tr[data-row]').length === 2")
+    browser.evaluate(code="document.querySelector('#keys tr[data-row] a').focus()")
+    before = browser.evaluate(code="Number(document.getElementById('snapshot').dataset.snapshot)")
+    browser.until(code=f"Number(document.getElementById('snapshot').dataset.snapshot) > {before + 1}")
+    assert browser.evaluate(code="document.activeElement.textContent") == "daily"
+    browser.press(key="Enter")
+    browser.until_text("h1", "daily at")
+    assert browser.evaluate(code="document.activeElement.id") == "main"
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
@@ -408,3 +452,21 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser, closed):
     browser.until_text("#link", "Live")
     assert browser.evaluate(code="Object.values(localStorage).length") == 0
     assert browser.evaluate(code="location.href").endswith(":%d/" % gw.control_port)
+
+
+SHOTS = {"now": "light", "limit/storefront/in-flight/shop": "light", "charts": "dark"}
+
+
+def test_screenshots_of_the_guide(browser, busy, tmp_path):
+    """Into the folder SCREENSHOTS, where that is set: those in docs/guide/images were made so."""
+    folder = pathlib.Path(os.environ.get("SCREENSHOTS", tmp_path))
+    busy.until(lambda s: s["totals"]["refusals"], "there is something to see")
+    for view, scheme in SHOTS.items():
+        browser.open(url=url(busy, f"#/{view}"), scheme=scheme)
+        browser.until(code="document.querySelector('main h1')")
+        if view == "charts":
+            browser.until(code="document.querySelectorAll('[data-plot] canvas').length >= 4")
+            time.sleep(float(os.environ.get("SECONDS_OF_CHARTS", "0")))
+        path = folder / f"dashboard-{view.partition('/')[0]}.png"
+        browser.shot(path=str(path), whole=view == "charts")
+        assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000
