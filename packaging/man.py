@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Writes the manual page ration(1) from what the binary says of itself, so that neither can lag behind.
+"""Writes the manual pages ration(1) and ration.yaml(5) from what the binary says of itself: they cannot lag behind.
 
-usage: man.py RATION >ration.1
+usage: man.py RATION [config] >ration.1 or ration.yaml.5
 """
 
 import re
@@ -24,8 +24,42 @@ def verbatim(text):
     return [".nf", *[roff(line) for line in text.strip("\n").split("\n")], ".fi"]
 
 
+def plain(text):
+    """Markdown as text: links are their words, emphasis is left out."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    return roff(re.sub(r"\*+([^*]+)\*+", r"\1", text).replace("\\|", "|"))
+
+
+def config_page(ration):
+    """ration.yaml(5): the reference page of all keys, an object a section."""
+    version = say(ration, "version").split()[1]
+    head, *objects = re.split(r"^## ", say(ration, "schema", "--markdown"), flags=re.M)
+    page = [
+        f'.TH RATION.YAML 5 "" "ration {version}" "File Formats"',
+        ".SH NAME",
+        "ration.yaml \\- the config of ration",
+        ".SH DESCRIPTION",
+    ]
+    for paragraph in head.split("\n\n")[1:]:
+        page += [".PP", plain(paragraph.strip())] if paragraph.strip() else []
+    for one in objects:
+        name, _, rest = one.partition("\n")
+        page += [f".SH {roff(name.upper())}"]
+        for line in filter(None, rest.split("\n")):
+            row = re.fullmatch(r"\| `(.+?)` \| (.+?) \| (.+?) \| (.+) \|", line)
+            if row:
+                without = "" if row[3] == "\u2014" else f" Without it: {row[3]}."
+                page += [".TP", f".B {roff(row[1])}", plain(f"{row[2]}. {row[4]}{without}")]
+            elif not line.startswith("|"):
+                page += [".PP", plain(line)]
+    print("\n".join([*page, ".SH SEE ALSO", ".BR ration (1)"]))
+
+
 def main():
     ration = sys.argv[1]
+    if sys.argv[2:] == ["config"]:
+        config_page(ration)
+        return
     version = say(ration, "version").split()[1]
     # "  name       what it does", a line a command
     commands = re.findall(r"^  ([a-z]+) +(\S.*)$", say(ration, "help"), re.M)
@@ -54,7 +88,7 @@ def main():
         ".TP",
         ".I ration.yaml",
         "The config; all keys are told by",
-        ".BR \"ration schema \\-\\-markdown\" .",
+        ".BR ration.yaml (5).",
         ".TP",
         ".I /etc/ration/environment",
         "What the service takes into its environment, such as API keys.",

@@ -89,6 +89,17 @@ def test_manual_page_tells_every_command(tmp_path):
         assert re.search(rf"^ +ration {command}\b", shown.stdout, re.M), command
 
 
+def test_manual_page_tells_every_key(tmp_path):
+    page = tmp_path / "ration.yaml.5"
+    page.write_text(run(PACKAGING / "man.py", RATION, "config", check=True).stdout)
+    shown = run("man", "--warnings", "--local-file", page, env={**os.environ, "MANWIDTH": "120", "LC_ALL": "C.UTF-8"})
+    assert (shown.returncode, shown.stderr) == (0, "")
+    keys = re.findall(r"^\| `(\w+)` \|", run(RATION, "schema", "--markdown", check=True).stdout, re.M)
+    assert len(keys) > 100
+    for key in keys:
+        assert re.search(rf"^ +{key}\b", shown.stdout, re.M), key
+
+
 # ---- alerts and the runbook
 
 
