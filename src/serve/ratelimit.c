@@ -24,6 +24,11 @@ typedef struct cursor {
     char *end;
 } cursor;
 
+static cursor cursor_at(char *begin)
+{
+    return (cursor){begin, begin + HALF};
+}
+
 static void put(cursor *c, const char *text, size_t size)
 {
     memcpy(c->at, text, size);
@@ -98,7 +103,7 @@ static void standing_put(cursor *c, bool first, ration_text name, const rn_stand
 size_t rn_ratelimit_write(const rn_standing *standings, size_t count, char buffer[RN_RATELIMIT_BYTES],
                           rn_http_field *fields)
 {
-    cursor policy = {buffer, buffer + HALF}, limit = {buffer + HALF, buffer + RN_RATELIMIT_BYTES};
+    cursor policy = cursor_at(buffer), limit = cursor_at(buffer + HALF);
 
     for (size_t i = 0; i < count; i++) {
         const ration_text name = ration_text_of(standings[i].limit);
