@@ -174,6 +174,7 @@ static void asking_changes_nothing(void **state)
     for (int i = 0; i < 100; i++)
         (void)standing("a", 3);
     CHECK_STR(world_ask(&w, HOUR, "b"), "granted");
+    CHECK_STR(standing("b", 1), "third 1 of 3 in 1000000, more in 666667; "); /* one fits: the burst is what lacks */
     CHECK_STR(world_ask(&w, HOUR, "c"), "granted");
     CHECK_STR(world_ask(&w, HOUR, "d"), "rate_limited third local 333334us");
     world_fini(&w);
