@@ -168,15 +168,19 @@ static void test_ended_in_between(void **state)
 static void test_bodies(void **state)
 {
     static const struct {
-        const char *why, *head, *before, *behind, *want;
+        const char *why, *more, *head, *before, *behind, *want;
     } rows[] = {
-        {"read whole", POST, "abcdef", "", "Content-Length: 6\r\n\r\nabcdef"},
-        {"half read", POST, "abc", "def", "Content-Length: 6\r\n\r\nabcdef"},
-        {"not begun", POST, "", "abcdef", "Content-Length: 6\r\n\r\nabcdef"},
-        {"in pieces", "POST /a/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "2\r\nab\r\n",
+        {"read whole", TWO, POST, "abcdef", "", "Content-Length: 6\r\n\r\nabcdef"},
+        {"half read", TWO, POST, "abc", "def", "Content-Length: 6\r\n\r\nabcdef"},
+        {"not begun", TWO, POST, "", "abcdef", "Content-Length: 6\r\n\r\nabcdef"},
+        {"in pieces", TWO, "POST /a/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "2\r\nab\r\n",
          "4\r\ncdef\r\n0\r\nX-T: 1\r\n\r\n", "2\r\nab\r\n4\r\ncdef\r\n0\r\nX-T: 1\r\n\r\n"},
-        {"in pieces, read whole", "POST /a/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        {"in pieces, read whole", TWO, "POST /a/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
          "2\r\nab\r\n0\r\nX-T: 1\r\n\r\n", "", "2\r\nab\r\n0\r\nX-T: 1\r\n\r\n"},
+        {"as long as may be", TWO ", replayBody: 6", POST, "abc", "def", "Content-Length: 6\r\n\r\nabcdef"},
+        {"as long, in pieces", TWO ", replayBody: 6",
+         "POST /a/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "2\r\nab\r\n4\r\ncdef\r\n", "0\r\n\r\n",
+         "6\r\nabcdef\r\n0\r\n\r\n"},
     };
     (void)state;
 
@@ -184,13 +188,16 @@ static void test_bodies(void **state)
         stage s;
 
         CHECK_ROW(rows[i].why);
-        stage_first(&s, TWO, rows[i].head);
+        stage_first(&s, rows[i].more, rows[i].head);
         wire_send(&s.client, rows[i].before);
         RUN_UNTIL(s.loop, rows[i].before[0] == '\0' || wire_has(&s.provider, rows[i].before));
         s.decider.result = RATION_QUEUED;
         wire_send(&s.provider, TOO_MANY);
         RUN_UNTIL(s.loop, rn_gateway_in_state(s.gateway, RN_EXCHANGE_WAITING) == 1);
         wire_send(&s.client, rows[i].behind);
+        /* It is there to be read, and is not. */
+        for (int turn = 0; turn < 20; turn++)
+            (void)uv_run(rn_loop_uv(s.loop), UV_RUN_NOWAIT);
         wire_close(&s.provider);
         stage_event(&s, RATION_EVENT_GRANTED);
         RUN_UNTIL(s.loop, wire_accept(&s.provider, s.loop, s.listener));
@@ -277,25 +284,28 @@ static void test_a_long_answer(void **state)
 static void test_what_breaks(void **state)
 {
     static const struct {
-        const char *why, *answer;
+        const char *why, *method, *answer;
         size_t observes;
     } rows[] = {
-        {"before the head", "", 0},
-        {"no HTTP", "what?\r\n\r\n", 0},
-        {"amid an answer that is kept back", REPLY("429", "") "bu", 1},
+        {"before the head", "GET", "", 0},
+        {"no HTTP", "GET", "what?\r\n\r\n", 0},
+        {"amid an answer that is kept back", "GET", REPLY("503", "") "bu", 1},
+        {"amid one that says that nothing was done", "POST", REPLY("429", "") "bu", 1},
     };
     (void)state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char request[64];
         stage s;
 
         CHECK_ROW(rows[i].why);
-        stage_first(&s, ", retries: 1", "GET /a/x HTTP/1.1\r\nHost: h\r\n\r\n");
+        (void)snprintf(request, sizeof request, "%s /a/x HTTP/1.1\r\nHost: h\r\n\r\n", rows[i].method);
+        stage_first(&s, ", retries: 1", request);
         wire_send(&s.provider, rows[i].answer);
         RUN_UNTIL(s.loop, rows[i].observes == 0 || rn_gateway_in_state(s.gateway, RN_EXCHANGE_LOOKING) == 1);
         wire_close(&s.provider);
         RUN_UNTIL(s.loop, wire_accept(&s.provider, s.loop, s.listener));
-        RUN_UNTIL(s.loop, wire_has(&s.provider, "GET /x HTTP/1.1\r\n"));
+        RUN_UNTIL(s.loop, wire_has(&s.provider, " /x HTTP/1.1\r\n"));
         CHECK_EQ(s.decider.releases, 1);
         CHECK_EQ(s.decider.outcome, RATION_OUTCOME_FAILURE);
         CHECK_EQ(s.decider.observes, rows[i].observes);
