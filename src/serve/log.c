@@ -111,10 +111,11 @@ static void pair_put(log_text *line, const char *key, const char *value, bool wo
     } else if (fits) {
         fits = put(line, key, strlen(key)) && put(line, "=", 1);
     }
-    if (fits)
+    if (fits) {
         fits = word || (!line->json && is_plain(value) && strlen(value) <= line->room - line->used)
                    ? put(line, value, strlen(value))
                    : quoted_put(line, value);
+    }
     if (fits)
         return;
     line->used = before;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines for the operator: their form, and how a flood of them is held back. */
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -130,8 +131,12 @@ static void bytes_draw(choices *choice, char *out, size_t most)
     static const char hard[] = "\"\\\n\r\t\033\177\302\233\342\202\254\360\237\230\200\355\240\200\377 =a{}";
     const size_t size = choose_wide(choice, most);
 
-    for (size_t i = 0; i < size; i++)
-        out[i] = choose(choice, 3) == 0 ? (char)choose_from(choice, 1, 255) : hard[choose(choice, sizeof hard - 2)];
+    for (size_t i = 0; i < size; i++) {
+        const char any[] = {(char)choose_from(choice, CHAR_MIN, -1), (char)choose_from(choice, 1, CHAR_MAX)};
+        const uint64_t which = choose(choice, 3);
+
+        out[i] = which < 2 ? any[which] : hard[choose(choice, sizeof hard - 2)];
+    }
     out[size] = '\0';
 }
 
