@@ -124,6 +124,19 @@ def test_nothing_is_refilled(provider, gateway):
     assert (totals["granted"], totals["refused"]) == (4, 2)
 
 
+def test_the_log_is_written_otherwise(provider, gateway):
+    config = one_provider(provider(hello).url, [slots(3)])
+    gw = gateway(config)
+    config["settings"]["log"] = {"format": "json"}
+    reload(gw, config)
+    gw.line('^{"time":.*"msg":"the config was read anew"')
+    config["settings"]["log"] = {"level": "error"}
+    reload(gw, config)
+    reload(gw, "{")
+    gw.line("^time=.*level=error .*the config was not read anew")
+    assert gw.text().count("the config was read anew") == 1
+
+
 def test_a_limit_by_credential_goes_on(provider, gateway):
     """The salt of the keys is the process' own, so a key is the same after a reload."""
     limit = {**quota(2), "scope": {"by": ["credential"]}}
