@@ -135,7 +135,9 @@ static void bytes_draw(choices *choice, char *out, size_t most)
         const char any[] = {(char)choose_from(choice, CHAR_MIN, -1), (char)choose_from(choice, 1, CHAR_MAX)};
         const uint64_t which = choose(choice, 3);
 
-        out[i] = which < 2 ? any[which] : hard[choose(choice, sizeof hard - 2)];
+        out[i] = any[which & 1];
+        if (which > 1)
+            out[i] = hard[choose(choice, sizeof hard - 2)];
     }
     out[size] = '\0';
 }
