@@ -74,9 +74,10 @@ static const char *standing(const char *name, size_t max)
 
 static const char *standing_of_refusal(void)
 {
-    rn_standing one;
+    rn_standing one = {.limit = NULL};
+    const size_t count = rn_engine_standing_of(w.engine, &w.last, &one);
 
-    say(&one, rn_engine_standing_of(w.engine, &w.last, &one));
+    say(&one, count);
     return text;
 }
 
