@@ -2,21 +2,27 @@
 /*
  * `ration replay`: a trace through a fresh engine, its decisions to standard output.
  *
- * The file is read in pieces and never whole. What is wrong goes to standard error as file:line:column: what.
+ * The file is read in pieces and never whole. What is wrong goes to standard error as file:line:column: what. With a
+ * store the scripts in it decide beside the engine, and the first decision in which they differ ends the replay.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ration/config.h>
 
 #include "cli/cli.h"
+#include "fleet/twin.h"
 #include "trace/replay.h"
+
+#define STORE_TIMEOUT_US (5 * INT64_C(1000000))
 
 typedef struct replay_arguments {
     const char *config; /* NULL: the trace's own */
     const char *trace;
+    const char *store; /* NULL: none */
     bool verify;
 } replay_arguments;
 
@@ -30,6 +36,10 @@ static int arguments_read(const rn_command *self, int argc, char **argv, replay_
             if (i + 1 == argc)
                 return rn_usage_error(self, "--config needs a file");
             out->config = argv[++i];
+        } else if (strcmp(argv[i], "--store") == 0) {
+            if (i + 1 == argc)
+                return rn_usage_error(self, "--store needs the URL of a Redis, such as redis://127.0.0.1:6379");
+            out->store = argv[++i];
         } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
             return rn_usage_error(self, "unknown option '%s'", argv[i]);
         } else if (out->trace != NULL) {
@@ -40,6 +50,8 @@ static int arguments_read(const rn_command *self, int argc, char **argv, replay_
     }
     if (out->trace == NULL)
         return rn_usage_error(self, "which trace?");
+    if (out->store != NULL && out->verify)
+        return rn_usage_error(self, "--store compares with the engine, --verify with what was recorded: one at a time");
     return RN_EXIT_OK;
 }
 
@@ -90,13 +102,53 @@ static int verdict_print(const rn_replay *replay, const char *name)
     return rn_finish_output(RN_EXIT_FAULTS);
 }
 
+/* The scripts beside the engine. */
+typedef struct store_twin {
+    rn_twin twin;
+    rn_twin_options options;
+    bool made;
+} store_twin;
+
+static int store_decide(void *ctx, rn_decider *engine, const ration_rules *rules, ration_time start, rn_decider **out)
+{
+    store_twin *const store = ctx;
+
+    store->made = true;
+    *out = &store->twin.base;
+    return rn_twin_init(&store->twin, &store->options, engine, rules, start);
+}
+
+static int store_verdict(const store_twin *store, const replay_arguments *arguments, const rn_replay *replay)
+{
+    const rn_twin *const twin = &store->twin;
+
+    if (twin->text[0] == '\0') {
+        (void)printf("%zu answers of the store are the core's\n", twin->compared);
+        return rn_finish_output(RN_EXIT_OK);
+    }
+    if (twin->differs) {
+        (void)printf("%s:%zu: differs\n%s\n", arguments->trace, rn_replay_line(replay), twin->text);
+        return rn_finish_output(RN_EXIT_FAULTS);
+    }
+    (void)fprintf(stderr, "%s:%zu: %s\n", arguments->trace, rn_replay_line(replay), twin->text);
+    return rn_finish_output(RN_EXIT_USAGE);
+}
+
 static int replay_file(const replay_arguments *arguments, const ration_rules *rules, FILE *file)
 {
+    store_twin store = {.options.redis = {
+                       .url = arguments->store,
+                       .user = getenv("RATION_STORE_USER"),
+                       .password = getenv("RATION_STORE_PASSWORD"),
+                       .timeout_us = STORE_TIMEOUT_US,
+                   }};
     const rn_replay_options options = {
+        .decide = arguments->store != NULL ? store_decide : NULL,
+        .decide_ctx = &store,
         .name = arguments->trace,
         .rules = rules,
         .verify = arguments->verify,
-        .write = line_write,
+        .write = arguments->store == NULL ? line_write : NULL,
     };
     static char piece[64 * 1024];
     rn_replay *replay = NULL;
@@ -116,13 +168,19 @@ static int replay_file(const replay_arguments *arguments, const ration_rules *ru
     }
     if (err == RATION_OK && ferror(file) == 0)
         err = rn_replay_finish(replay);
+    if (err == RATION_OK && store.made)
+        err = rn_twin_finish(&store.twin);
     if (ferror(file) != 0) {
         (void)fprintf(stderr, "ration replay: %s: %s\n", arguments->trace, strerror(errno));
+    } else if (store.made && (err == RATION_OK || store.twin.text[0] != '\0')) {
+        status = store_verdict(&store, arguments, replay);
     } else if (err != RATION_OK) {
         status = error_print(replay, arguments->trace, err);
     } else {
         status = arguments->verify ? verdict_print(replay, arguments->trace) : rn_finish_output(RN_EXIT_OK);
     }
+    if (store.made)
+        rn_twin_fini(&store.twin);
     rn_replay_free(replay);
     return status;
 }

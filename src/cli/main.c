@@ -84,11 +84,16 @@ static const rn_command commands[] = {
     {"schema", "[--markdown]", "print the JSON Schema of the config file",
      "For editors that complete and check YAML. --markdown prints the reference page of all keys instead.",
      rn_cmd_schema},
-    {"replay", "[--config FILE] [--verify] TRACE", "run a trace through a fresh engine and print its decisions",
+    {"replay", "[--config FILE] [--verify | --store URL] TRACE",
+     "run a trace through a fresh engine and print its decisions",
      "TRACE is JSON Lines; - reads standard input. Its first line is its config, or --config names a file,\n"
      "which then counts. Decisions and events go to standard output, one JSON object a line. With --verify they\n"
      "are compared with the lines recorded in the trace instead: the first that differs is shown, and the status\n"
-     "is 1. A malformed line is named as file:line:column and ends the replay with status 2.",
+     "is 1. A malformed line is named as file:line:column and ends the replay with status 2.\n"
+     "With --store the scripts of a fleet decide in that Redis beside the engine, in keys of their own that are\n"
+     "removed afterwards: redis://HOST:PORT or unix:PATH, with RATION_STORE_USER and RATION_STORE_PASSWORD of the\n"
+     "environment. The first answer in which they differ is shown, and the status is 1. Share and adaptive limits,\n"
+     "strict quotas, breakers and requests that wait are not possible there yet: status 2.",
      rn_cmd_replay},
     {"ledger", "show FILE | export FILE [--format json|csv]", "what a ledger holds, also while a gateway has it open",
      "show prints tables for people, times in UTC. export prints every record as a line of JSON, in the form that a\n"

@@ -93,6 +93,12 @@ bool rn_is_penalized(const ration_engine *engine, const rn_lease *lease);
 /* Does the limit bind at all, or only watch? */
 bool rn_place_binds(const rn_place *place);
 
+/* ---- submit.c: asking ---- */
+
+/* What the request says, else its endpoint, else its provider. The hold: RATION_UNSET, no declared end. */
+int64_t rn_request_hold(const ration_request *request, const rn_route *route);
+ration_priority rn_request_priority(const ration_request *request, const rn_route *route);
+
 /* ---- pump.c: waiters ---- */
 
 /* A counter changed: look at those who wait there before the call ends. `shrunk`: less may be there, the time of its
@@ -190,6 +196,15 @@ void rn_event_offer(ration_engine *engine, const ration_event *event, uint32_t *
 size_t rn_events_owed(const ration_engine *engine);
 
 /* ---- feedback.c ---- */
+
+/* What a response says by its status alone, were it the first of its lease. */
+typedef struct rn_reading {
+    bool rate_limited;
+    bool success; /* it ends the doubling of penalties */
+    ration_outcome outcome;
+} rn_reading;
+
+rn_reading rn_response_read(const ration_error_rule *rule, const ration_response *response);
 
 /* A response to a held lease. */
 void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_response *response);

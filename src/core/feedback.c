@@ -218,6 +218,18 @@ static ration_outcome outcome_of(const ration_error_rule *rule, int status, bool
     return RATION_OUTCOME_SUCCESS;
 }
 
+rn_reading rn_response_read(const ration_error_rule *rule, const ration_response *response)
+{
+    const bool limited = is_rate_limited(rule, response);
+    const ration_outcome outcome = outcome_of(rule, response->status, limited);
+
+    return (rn_reading){
+        .rate_limited = limited,
+        .success = !limited && outcome != RATION_OUTCOME_THROTTLED && !is_transient(rule, response->status),
+        .outcome = outcome,
+    };
+}
+
 /* Throttled and cancelled are no result for a breaker. */
 static void feed_breaker(ration_engine *engine, rn_lease *lease, ration_outcome outcome)
 {
@@ -237,31 +249,29 @@ static void feed_breaker(ration_engine *engine, rn_lease *lease, ration_outcome 
 
 void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_response *response)
 {
-    const ration_error_rule *rule = &lease->route->provider->rule.errors;
+    const rn_reading reading = rn_response_read(&lease->route->provider->rule.errors, response);
     const bool first = response->status != 0 && !lease->status_seen;
-    const bool limited = first && is_rate_limited(rule, response);
-    const ration_outcome outcome = outcome_of(rule, response->status, limited);
     const rn_reply reply = {
         .response = response,
-        .rate_limited = limited,
-        .throttled = first && outcome == RATION_OUTCOME_THROTTLED,
+        .rate_limited = first && reading.rate_limited,
+        .throttled = first && reading.outcome == RATION_OUTCOME_THROTTLED,
         .rejected = engine->totals.sync_rejected,
         .maxima = &engine->totals.maxima,
     };
 
     lease->status_seen = lease->status_seen || first;
-    if (limited) {
+    if (reply.rate_limited) {
         rate_limited(engine, lease, &reply);
     } else {
         teach(engine, lease, &reply);
         if (reply.throttled) {
             pause(engine, lease, retry_after(engine, &reply));
-        } else if (first && !is_transient(rule, response->status)) {
+        } else if (first && reading.success) {
             succeed(lease);
         }
     }
     if (first)
-        feed_breaker(engine, lease, outcome);
+        feed_breaker(engine, lease, reading.outcome);
 }
 
 void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outcome)

@@ -4,7 +4,8 @@
  *
  * What the provider asks for is taken as it is; where it asks for nothing usable, the pause doubles with every event.
  * An event is one burst: all the 429s of calls that had left before the penalty began. A success resets the doubling
- * only if its call left after the last event began, for an older one says nothing about the time since.
+ * only if its call left after the last event began, for an older one says nothing about the time since. A week after
+ * its end nothing is remembered of a penalty, so that a fleet need not keep it for ever (decision 0024).
  *
  * Invariant: `until` never moves back but by an operator's word; `doublings` <= `events`.
  */
@@ -15,6 +16,7 @@
 #define DEFAULT_PENALTY_US (2 * INT64_C(1000000))
 #define DOUBLED_PENALTY_MAX_US (INT64_C(600) * 1000000)
 #define PENALTY_MAX_US (INT64_C(24) * 3600 * 1000000)
+#define REMEMBERED_US (7 * PENALTY_MAX_US)
 
 bool rn_penalty_runs(const rn_penalty *penalty, ration_time now)
 {
@@ -34,9 +36,11 @@ static int64_t doubled_us(uint32_t doublings, const ration_error_rule *rule)
 bool rn_penalty_hit(rn_penalty *penalty, ration_time now, ration_time granted_at, ration_time retry_at,
                     const ration_error_rule *rule)
 {
-    const bool known = penalty->any;
+    const bool known = penalty->any && rn_time_before(now, rn_time_add(penalty->until, REMEMBERED_US));
     const int64_t max_us = rule->max_penalty_us > 0 ? rule->max_penalty_us : PENALTY_MAX_US;
 
+    if (!known)
+        penalty->doublings = 0;
     if (!known || rn_time_before(penalty->began, granted_at)) {
         penalty->any = true;
         penalty->began = now;

@@ -43,8 +43,7 @@ static bool request_is_valid(const ration_request *r)
            texts_are_valid(r);
 }
 
-/* RATION_UNSET: no declared end. */
-static int64_t hold_of(const ration_request *request, const rn_route *route)
+int64_t rn_request_hold(const ration_request *request, const rn_route *route)
 {
     const int64_t general = route->provider->rule.defaults.hold_us;
     int64_t hold = request->hold_us;
@@ -56,12 +55,12 @@ static int64_t hold_of(const ration_request *request, const rn_route *route)
     return hold == RATION_FOREVER_US ? RATION_UNSET : hold;
 }
 
-static ration_priority priority_or_default(ration_priority given, const rn_route *route)
+ration_priority rn_request_priority(const ration_request *request, const rn_route *route)
 {
     const ration_priority general = route->provider->rule.defaults.priority;
 
-    if (given != RATION_PRIORITY_UNSET)
-        return given;
+    if (request->priority != RATION_PRIORITY_UNSET)
+        return request->priority;
     if (route->endpoint != NULL && route->endpoint->priority != RATION_PRIORITY_UNSET)
         return route->endpoint->priority;
     return general != RATION_PRIORITY_UNSET ? general : RATION_PRIORITY_NORMAL;
@@ -75,11 +74,11 @@ static void lease_fill(ration_engine *engine, rn_lease *lease, rn_route *route, 
     lease->retry = request->retry;
     lease->health = request->health;
     lease->cost = rn_request_cost(request, route->endpoint, &route->provider->rule.defaults);
-    lease->hold_us = hold_of(request, route);
+    lease->hold_us = rn_request_hold(request, route);
     lease->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     lease->since = engine->now;
     lease->deadline = rn_time_after(engine->now, request->wait_us);
-    lease->rank.priority = priority_or_default(request->priority, route);
+    lease->rank.priority = rn_request_priority(request, route);
     lease->rank.tag =
         rn_queue_tag(&route->provider->queue, route->tenant, lease->rank.priority, lease->cost, route->weight);
     lease->rank.serial = engine->serial;

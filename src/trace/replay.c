@@ -123,6 +123,11 @@ size_t rn_replay_matched(const rn_replay *replay)
     return replay->verify.matched;
 }
 
+size_t rn_replay_line(const rn_replay *replay)
+{
+    return replay->reader.number;
+}
+
 /* Hands on the line in `out`, if there is one. */
 static int replay_emit(rn_replay *replay)
 {
@@ -212,9 +217,21 @@ static int replay_start(rn_replay *replay, const rn_trace_line *line)
                            "the config's %s: %s", fault.path, fault.text);
         return RATION_ERR_SYNTAX;
     }
-    if (err == RATION_OK)
-        replay->decider = rn_engine_decider_init(&replay->engine_decider, replay->engine);
-    return err;
+    if (err != RATION_OK)
+        return err;
+
+    rn_decider *const decider = rn_engine_decider_init(&replay->engine_decider, replay->engine);
+
+    if (replay->options.decide != NULL)
+        return replay->options.decide(replay->options.decide_ctx, decider, replay->rules, start, &replay->decider);
+    replay->decider = decider;
+    return RATION_OK;
+}
+
+/* What goes past the decider, to the engine. */
+static bool is_for_the_engine(rn_trace_op op)
+{
+    return op == RN_TRACE_STATE || op == RN_TRACE_STEP || op == RN_TRACE_RELOAD;
 }
 
 static int replay_acquire(rn_replay *replay, const rn_trace_line *line)
@@ -409,6 +426,11 @@ static int replay_operate(rn_replay *replay, const rn_trace_line *line)
 
 static int replay_call(rn_replay *replay, const rn_trace_line *line)
 {
+    if (replay->options.decide != NULL && is_for_the_engine(line->op)) {
+        rn_trace_fault_set(&replay->fault, line->number, line->text, 0, "%s is for an engine alone",
+                           rn_trace_op_name(line->op));
+        return RATION_ERR_SYNTAX;
+    }
     switch (line->op) {
     case RN_TRACE_ACQUIRE:
         return replay_acquire(replay, line);

@@ -8,6 +8,7 @@
 #include <ration/config.h>
 #include <ration/engine.h>
 
+#include "core/decider.h"
 #include "trace/reader.h"
 #include "trace/verify.h"
 
@@ -28,6 +29,10 @@ typedef struct rn_replay_options {
     /* A whole line with its line feed. Not 0: it could not be written. NULL: nobody wants them. */
     int (*write)(void *ctx, const char *line, size_t size);
     void *ctx;
+    /* Who decides in the engine's place, made once, when the first operation comes; NULL: the engine. Borrows both. Of
+     * what a trace can do, states, steps and reloads are the engine's alone, and then faults. */
+    int (*decide)(void *decide_ctx, rn_decider *engine, const ration_rules *rules, ration_time start, rn_decider **out);
+    void *decide_ctx;
 } rn_replay_options;
 
 /* RATION_ERR_NOMEM. Freed with rn_replay_free. */
@@ -49,5 +54,7 @@ const ration_config_faults *rn_replay_config_faults(const rn_replay *replay);
 /* With `verify`: the first difference, NULL while there is none; how many lines were equal. */
 const rn_verify_difference *rn_replay_difference(const rn_replay *replay);
 size_t rn_replay_matched(const rn_replay *replay);
+/* The number of the last line that was read. */
+size_t rn_replay_line(const rn_replay *replay);
 
 #endif

@@ -7,6 +7,7 @@
 #define MS INT64_C(1000)
 #define SECOND_US INT64_C(1000000)
 #define HOUR_US (3600 * SECOND_US)
+#define WEEK_US (7 * 24 * HOUR_US)
 #define NONE RATION_NEVER_US
 
 typedef struct step {
@@ -126,6 +127,25 @@ static void test_named(void **state)
     RUN(&above, large);
 }
 
+/* Decision 0024. */
+static void test_forgotten(void **state)
+{
+    static const step steps[] = {
+        {"the first", 0, -1, false, NONE, true, 2 * SECOND_US, 1},
+        {"the second", 3 * SECOND_US, 3 * SECOND_US, false, NONE, true, 7 * SECOND_US, 2},
+        {"a week after its end, less 1 us", 7 * SECOND_US + WEEK_US - 1, HOUR_US, false, NONE, true,
+         15 * SECOND_US + WEEK_US - 1, 3},
+        {"a straggler a week after the end of that: the first again", 15 * SECOND_US + 2 * WEEK_US - 1, 0, false, NONE,
+         true, 17 * SECOND_US + 2 * WEEK_US - 1, 4},
+        {"and the second", 20 * SECOND_US + 2 * WEEK_US, 20 * SECOND_US + 2 * WEEK_US, false, NONE, true,
+         24 * SECOND_US + 2 * WEEK_US, 5},
+    };
+    const ration_error_rule rule = {0};
+
+    (void)state;
+    RUN(&rule, steps);
+}
+
 static void test_last_instant(void **state)
 {
     const ration_error_rule rule = {0};
@@ -140,10 +160,8 @@ static void test_last_instant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_burst),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_named),
-        cmocka_unit_test(test_last_instant),
+        cmocka_unit_test(test_burst),     cmocka_unit_test(test_growth),       cmocka_unit_test(test_named),
+        cmocka_unit_test(test_forgotten), cmocka_unit_test(test_last_instant),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usage: bench_fleet URL
+ *
+ * What an admission and a release cost in a Redis: commands of scripts and server time, by kind of limit, beside a
+ * script that does nothing, in the same run. By the store's own figures (INFO commandstats), so that neither the way
+ * there nor this program counts. The store should do nothing else meanwhile.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ration/config.h>
+
+#include "base/text.h"
+#include "fleet/fleet.h"
+
+#define BATCHES 400
+#define CALLS (10 * BATCHES)
+#define TIMEOUT_US (5 * INT64_C(1000000))
+
+#define RULES(LIMITS)                                                                                                  \
+    "providers: [ { name: p, baseUrl: 'http://127.0.0.1:1', limits: [ " LIMITS " ] } ]\n"                              \
+    "accounts: [ { name: a, provider: p } ]\n"
+#define RATE "{ name: r, kind: rate, rate: 1000000/s, burst: 1000, scope: { by: [account] } }"
+#define SLOTS "{ name: c, kind: concurrency, max: 1000, scope: { by: [account] } }"
+#define DAILY "{ name: q, kind: quota, max: 1000000, window: { period: day }, scope: { by: [account] } }"
+#define ROLLING "{ name: o, kind: quota, max: 1000000, window: { rolling: 1h }, scope: { by: [account] } }"
+#define SYNCED                                                                                                         \
+    "{ name: s, kind: quota, max: 1000000, window: { period: day }, scope: { by: [account] },"                         \
+    "  sync: { remainingHeader: X-Left, resetHeader: X-Reset } }"
+
+static const struct row {
+    const char *name;
+    const char *rules;
+    int64_t hold_us;
+} rows[] = {
+    {"no limit", RULES(""), RATION_UNSET},
+    {"rate", RULES(RATE), RATION_UNSET},
+    {"concurrency", RULES(SLOTS), RATION_UNSET},
+    {"concurrency, declared end", RULES(SLOTS), 1000000},
+    {"quota of a day", RULES(DAILY), RATION_UNSET},
+    {"quota of a rolling hour", RULES(ROLLING), RATION_UNSET},
+    {"quota with headers", RULES(SYNCED), RATION_UNSET},
+    {"rate, concurrency, quota", RULES(RATE ", " SLOTS ", " DAILY), RATION_UNSET},
+};
+
+/* What the store has spent since the figures were reset. */
+typedef struct figures {
+    double script_us; /* a script */
+    double commands;  /* of a script */
+} figures;
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "bench_fleet: %s\n", what);
+    exit(1);
+}
+
+static redisReply *command(rn_redis *redis, size_t count, const ration_text *words)
+{
+    redisReply *reply = NULL;
+
+    if (rn_redis_command(redis, count, words, &reply) != RATION_OK)
+        die(redis->text);
+    return reply;
+}
+
+static void figures_reset(rn_redis *redis)
+{
+    freeReplyObject(command(redis, 2, (const ration_text[]){{"CONFIG", 6}, {"RESETSTAT", 9}}));
+}
+
+static figures figures_read(rn_redis *redis)
+{
+    redisReply *const reply = command(redis, 2, (const ration_text[]){{"INFO", 4}, {"commandstats", 12}});
+    double commands = 0;
+    double scripts = 0;
+    double script_us = 0;
+
+    for (const char *line = reply->str; (line = strstr(line, "cmdstat_")) != NULL; line++) {
+        const char *const name = line + strlen("cmdstat_");
+        const char *const calls = strstr(name, ":calls=");
+        const char *const us = strstr(name, ",usec=");
+
+        if (calls == NULL || us == NULL)
+            break;
+        if (strncmp(name, "evalsha:", 8) == 0) {
+            scripts = strtod(calls + strlen(":calls="), NULL);
+            script_us = strtod(us + strlen(",usec="), NULL);
+        } else if (strncmp(name, "config", 6) != 0 && strncmp(name, "info:", 5) != 0) {
+            commands += strtod(calls + strlen(":calls="), NULL);
+        }
+    }
+    freeReplyObject(reply);
+    return scripts > 0 ? (figures){script_us / scripts, commands / scripts} : (figures){0};
+}
+
+/* The best of all batches, for what else the machine does costs time and no commands. */
+static void add(figures *sum, const figures *more)
+{
+    if (sum->script_us <= 0 || more->script_us < sum->script_us)
+        sum->script_us = more->script_us;
+    sum->commands += more->commands / BATCHES;
+}
+
+static figures empty_script(rn_redis *redis)
+{
+    redisReply *const sha = command(redis, 3, (const ration_text[]){{"SCRIPT", 6}, {"LOAD", 4}, {"return 1", 8}});
+
+    figures all = {0};
+
+    for (int batch = 0; batch < BATCHES; batch++) {
+        figures some;
+
+        figures_reset(redis);
+        for (int i = 0; i < 10; i++) {
+            freeReplyObject(
+                command(redis, 3, (const ration_text[]){{"EVALSHA", 7}, {sha->str, (size_t)sha->len}, {"0", 1}}));
+        }
+        some = figures_read(redis);
+        add(&all, &some);
+    }
+    freeReplyObject(sha);
+    return all;
+}
+
+static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_route **routes)
+{
+    ration_request request = RATION_REQUEST_INIT;
+    ration_decision decision;
+    char id[24];
+
+    request.account = (ration_text){"a", 1};
+    request.hold_us = row->hold_us;
+    request.ttl_us = 30 * INT64_C(1000000);
+    for (int i = 0; i < 10; i++) {
+        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
+
+        if (rn_fleet_submit(fleet, (ration_time){0}, &request, name, &decision, &routes[i]) != RATION_OK)
+            die(fleet->text);
+        if (routes[i] == NULL)
+            die("a request of the bench was refused");
+    }
+}
+
+static void release_all(rn_fleet *fleet, int batch, rn_route *const *routes)
+{
+    char id[24];
+
+    for (int i = 0; i < 10; i++) {
+        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
+
+        if (rn_fleet_release(fleet, (ration_time){0}, routes[i], name, NULL) != RATION_OK)
+            die(fleet->text);
+        rn_fleet_forget(fleet, routes[i]);
+    }
+}
+
+/* Ten leases at a time, as often as it takes. */
+static void measure(const char *url, const struct row *row, figures *admit, figures *release)
+{
+    ration_config *config = NULL;
+    ration_config_faults faults = {0};
+    rn_route *routes[10];
+    rn_fleet fleet;
+
+    if (ration_config_parse(ration_text_of(row->rules), "bench", NULL, &config, &faults) != RATION_OK)
+        die("the rules of the bench have faults");
+
+    const rn_fleet_options options = {
+        .rules = ration_config_rules(config),
+        .name = "bench",
+        .redis = {.url = url, .timeout_us = TIMEOUT_US},
+    };
+
+    if (rn_fleet_init(&fleet, &options, (ration_time){0}) != RATION_OK)
+        die(fleet.text);
+    admit_all(&fleet, row, CALLS, routes);
+    release_all(&fleet, CALLS, routes);
+    for (int batch = 0; batch < BATCHES; batch++) {
+        figures some;
+
+        figures_reset(&fleet.redis);
+        admit_all(&fleet, row, batch, routes);
+        some = figures_read(&fleet.redis);
+        add(admit, &some);
+        figures_reset(&fleet.redis);
+        release_all(&fleet, batch, routes);
+        some = figures_read(&fleet.redis);
+        add(release, &some);
+    }
+    (void)rn_fleet_erase(&fleet);
+    rn_fleet_fini(&fleet);
+    ration_config_free(config);
+}
+
+int main(int argc, char **argv)
+{
+    rn_redis redis;
+
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: bench_fleet URL\n");
+        return 2;
+    }
+    if (rn_redis_open(&redis, &(rn_redis_options){.url = argv[1], .timeout_us = TIMEOUT_US}) != RATION_OK)
+        die(redis.text);
+
+    const figures empty = empty_script(&redis);
+
+    (void)printf("an empty script: %.2f us\n\n%-28s %24s %24s\n%-28s %8s %8s %6s %8s %8s\n", empty.script_us, "",
+                 "admit", "release", "", "commands", "us", "rate", "commands", "us");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        figures admit = {0};
+        figures release = {0};
+
+        measure(argv[1], &rows[i], &admit, &release);
+        (void)printf("%-28s %8.1f %8.1f %5.0f%% %8.1f %8.1f\n", rows[i].name, admit.commands, admit.script_us,
+                     100 * empty.script_us / admit.script_us, release.commands, release.script_us);
+    }
+    rn_redis_close(&redis);
+    return 0;
+}

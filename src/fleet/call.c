@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a route and a request to the keys and the argument of a script.
+ *
+ * Every key begins `ration:1:{FLEET/PROVIDER}:`, so that all of a call lie in one slot. Names are percent-encoded in
+ * it, but for a scope key, which comes last as it is. A limit that an account has of its own is another one than the
+ * provider's of that name.
+ *
+ * Which calendar window a charge counts in depends on the server's time and on what headers have taught, so the caller
+ * sends those around its own idea of now, and what a script has asked for.
+ */
+#include "fleet/call.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "core/sync.h"
+
+#define PENALTY_US (2 * INT64_C(1000000))
+#define PENALTY_MAX_US (24 * INT64_C(3600) * 1000000)
+
+void rn_call_init(rn_call *call, const ration_allocator *mem, const char *fleet, bool tells_time)
+{
+    *call = (rn_call){.fleet = fleet, .tells_time = tells_time};
+    rn_pack_init(&call->argument, mem);
+    rn_pack_init(&call->bytes, mem);
+}
+
+void rn_call_fini(rn_call *call)
+{
+    rn_pack_fini(&call->argument);
+    rn_pack_fini(&call->bytes);
+}
+
+/* ---- keys ---- */
+
+static void bytes_str(rn_pack *bytes, const char *s)
+{
+    rn_pack_raw(bytes, (ration_text){s, strlen(s)});
+}
+
+void rn_call_name(rn_pack *out, ration_text name)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < name.size; i++) {
+        const unsigned char c = (unsigned char)name.data[i];
+        const char coded[] = {'%', digits[c >> 4], digits[c & 15]};
+
+        if (c != '\0' && strchr(plain, c) != NULL) {
+            rn_pack_raw(out, (ration_text){&name.data[i], 1});
+        } else {
+            rn_pack_raw(out, (ration_text){coded, sizeof coded});
+        }
+    }
+}
+
+static void key_begin(rn_call *call, ration_text provider)
+{
+    bytes_str(&call->bytes, "ration:1:{");
+    bytes_str(&call->bytes, call->fleet);
+    bytes_str(&call->bytes, "/");
+    rn_call_name(&call->bytes, provider);
+    bytes_str(&call->bytes, "}:");
+}
+
+static void key_end(rn_call *call)
+{
+    call->ends[call->key_count++] = call->bytes.size;
+}
+
+void rn_call_keys(const rn_call *call, ration_text *keys)
+{
+    size_t begin = 0;
+
+    for (size_t i = 0; i < call->key_count; i++) {
+        keys[i] = (ration_text){call->bytes.data + begin, call->ends[i] - begin};
+        begin = call->ends[i];
+    }
+}
+
+static bool is_of_provider(const rn_provider *provider, const rn_limit *limit)
+{
+    for (size_t i = 0; i < provider->limit_count; i++) {
+        if (provider->limits[i] == limit)
+            return true;
+    }
+    return false;
+}
+
+static void key_counter(rn_call *call, const rn_route *route, const rn_counter *counter)
+{
+    key_begin(call, route->provider->name);
+    bytes_str(&call->bytes, "limit:");
+    rn_call_name(&call->bytes, (ration_text){counter->limit->rule->name, strlen(counter->limit->rule->name)});
+    if (!is_of_provider(route->provider, counter->limit)) {
+        bytes_str(&call->bytes, "@");
+        rn_call_name(&call->bytes, route->account->name);
+    }
+    bytes_str(&call->bytes, ":");
+    rn_pack_raw(&call->bytes, counter->key);
+    key_end(call);
+}
+
+static void key_head(rn_call *call, ration_text provider)
+{
+    rn_pack_clear(&call->argument);
+    rn_pack_clear(&call->bytes);
+    call->key_count = 0;
+    key_begin(call, provider);
+    bytes_str(&call->bytes, "head");
+    key_end(call);
+}
+
+static void key_lease(rn_call *call, ration_text provider, ration_text id)
+{
+    key_begin(call, provider);
+    bytes_str(&call->bytes, "lease:");
+    rn_pack_raw(&call->bytes, id);
+    key_end(call);
+}
+
+static int keys_write(rn_call *call, const rn_route *route, ration_text id)
+{
+    if (route->count + 3 > RN_CALL_KEYS_MAX)
+        return RATION_ERR_FULL;
+    key_head(call, route->provider->name);
+    key_lease(call, route->provider->name, id);
+    key_begin(call, route->provider->name);
+    bytes_str(&call->bytes, "account:");
+    rn_call_name(&call->bytes, route->account->name);
+    key_end(call);
+    for (size_t i = 0; i < route->count; i++)
+        key_counter(call, route, route->links[i].counter);
+    return RATION_OK;
+}
+
+/* ---- the argument ---- */
+
+/* What a script may see: an instant or amount beyond 2^53 is as good as that. */
+static int64_t bounded(int64_t value)
+{
+    return rn_max(-RATION_TIME_MAX_US, rn_min(value, RATION_TIME_MAX_US));
+}
+
+static void write_ratio(rn_pack *out, const char *key, ration_ratio ratio)
+{
+    rn_pack_key(out, key);
+    rn_pack_array(out, 2);
+    rn_pack_int(out, ratio.den == 0 ? 1 : ratio.num);
+    rn_pack_int(out, ratio.den == 0 ? 1 : ratio.den);
+}
+
+static void write_window(rn_pack *out, ration_time start, ration_time end)
+{
+    rn_pack_array(out, 2);
+    rn_pack_int(out, bounded(start.us));
+    rn_pack_int(out, bounded(end.us));
+}
+
+/* The window of now, the next one, the one before; and around each instant that was asked for the same. */
+static void write_windows(rn_pack *out, const rn_call *call, size_t index, const rn_calendar *calendar)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < call->window_count; i++)
+        asked += call->windows[i].index == index;
+    rn_pack_key(out, "windows");
+    rn_pack_array(out, 3 * (1 + asked));
+    for (size_t i = 0; i <= call->window_count; i++) {
+        const bool last = i == call->window_count;
+        ration_time start;
+        ration_time end;
+        ration_time before;
+        ration_time after;
+
+        if (!last && call->windows[i].index != index)
+            continue;
+        rn_calendar_window(calendar, last ? call->now : call->windows[i].at, &start, &end);
+        rn_calendar_window(calendar, rn_time_add(start, -1), &before, &start);
+        write_window(out, start, end);
+        rn_calendar_window(calendar, end, &end, &after);
+        write_window(out, end, after);
+        write_window(out, before, start);
+    }
+}
+
+/* What a response tells of a quota. */
+static void write_told(rn_pack *out, const rn_call *call, const rn_limit *limit, const ration_response *response)
+{
+    rn_told told;
+
+    rn_sync_read(limit->rule, limit->spec.quota.length_us, response, call->now, &told);
+    rn_pack_key(out, "told");
+    rn_pack_array(out, 3);
+    if (told.max_is == RN_FIELD_OK) {
+        rn_pack_int(out, bounded(told.max));
+    } else {
+        rn_pack_bool(out, false);
+    }
+    if (told.left_is == RN_FIELD_OK) {
+        rn_pack_int(out, bounded(told.left));
+    } else {
+        rn_pack_bool(out, false);
+    }
+    if (told.reset_is == RN_FIELD_OK) {
+        rn_pack_int(out, bounded(told.reset.us));
+    } else {
+        rn_pack_bool(out, false);
+    }
+}
+
+static bool teaches(const ration_sync *sync)
+{
+    return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
+}
+
+static void write_quota(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter)
+{
+    const rn_limit *const limit = counter->limit;
+    const rn_quota_spec *const spec = &limit->spec.quota;
+    const bool rolling = spec->calendar.period == RATION_PERIOD_NONE;
+
+    rn_pack_key_int(out, "max", limit->rule->max);
+    rn_pack_key_bool(out, "auto", limit->rule->max_auto);
+    write_ratio(out, "share", counter->share);
+    write_ratio(out, "reserve", limit->reserve);
+    rn_pack_key_int(out, "arrival", spec->arrival_us);
+    rn_pack_key_int(out, "length", spec->length_us);
+    rn_pack_key_bool(out, "sync", teaches(&limit->rule->sync));
+    rn_pack_key_bool(out, "parts", !rolling && spec->parts > 0);
+    rn_pack_key_bool(out, "rolling", rolling);
+    if (rolling) {
+        rn_pack_key_int(out, "width", spec->width_us);
+        rn_pack_key_int(out, "counts", spec->counts_us);
+    } else {
+        write_windows(out, call, index, &spec->calendar);
+    }
+}
+
+static size_t spec_members(const rn_limit *limit, bool told)
+{
+    if (limit->rule->kind == RATION_KIND_RATE)
+        return 9;
+    if (limit->rule->kind == RATION_KIND_CONCURRENCY)
+        return 5;
+    return (limit->spec.quota.calendar.period == RATION_PERIOD_NONE ? 15u : 14u) + (told ? 1u : 0u);
+}
+
+/* As lease.lua numbers them. */
+static int64_t kind_number(ration_kind kind)
+{
+    return kind == RATION_KIND_RATE ? 1 : kind == RATION_KIND_CONCURRENCY ? 2 : 3;
+}
+
+static void write_counter(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter, int64_t cost,
+                          const ration_response *response)
+{
+    const rn_limit *const limit = counter->limit;
+    const bool by_cost = limit->rule->counts == RATION_COUNTS_COST;
+
+    rn_pack_map(out, spec_members(limit, response != NULL));
+    rn_pack_key_int(out, "kind", kind_number(limit->rule->kind));
+    rn_pack_key_int(out, "charge", by_cost ? cost : RATION_UNIT);
+    rn_pack_key_bool(out, "cost", by_cost);
+    rn_pack_key_bool(out, "binds", limit->rule->enforce == RATION_ENFORCE_ON);
+    if (limit->rule->kind == RATION_KIND_RATE) {
+        rn_pack_key_int(out, "earn", limit->spec.bucket.earn);
+        rn_pack_key_int(out, "price", limit->spec.bucket.price);
+        rn_pack_key_int(out, "cap", limit->spec.bucket.cap);
+        rn_pack_key_int(out, "burst", limit->spec.bucket.burst);
+        rn_pack_key_int(out, "margin", limit->spec.bucket.margin);
+    } else if (limit->rule->kind == RATION_KIND_CONCURRENCY) {
+        rn_pack_key_int(out, "max", limit->rule->max);
+    } else {
+        write_quota(out, call, index, counter);
+        if (response != NULL)
+            write_told(out, call, limit, response);
+    }
+}
+
+static void write_counters(rn_call *call, const rn_route *route, int64_t cost, const ration_response *response)
+{
+    rn_pack *const out = &call->argument;
+
+    rn_pack_key(out, "counters");
+    rn_pack_array(out, route->count);
+    for (size_t i = 0; i < route->count; i++)
+        write_counter(out, call, i + 1, route->links[i].counter, cost, response);
+}
+
+/* The members that every call about a lease has: 2. */
+static void write_common(rn_call *call, ration_text id)
+{
+    rn_pack_key_text(&call->argument, "id", id);
+    rn_pack_key_given(&call->argument, "now", call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
+}
+
+/* How a provider's 429s are taken: 2 members. None of the limits is penalized: the account is. */
+static void write_penalty(rn_call *call, const rn_route *route)
+{
+    const ration_error_rule *const rule = &route->provider->rule.errors;
+    const bool all = rule->penalize == RATION_PENALIZE_ALL;
+    rn_pack *const out = &call->argument;
+    size_t narrowest = route->count;
+    size_t count = 0;
+
+    for (size_t i = 0; i < route->count; i++) {
+        const rn_limit *const limit = route->links[i].counter->limit;
+
+        if (limit->rule->enforce != RATION_ENFORCE_ON)
+            continue;
+        count++;
+        if (narrowest == route->count || limit->depth > route->links[narrowest].counter->limit->depth)
+            narrowest = i;
+    }
+    rn_pack_key(out, "penalty");
+    rn_pack_map(out, 2);
+    rn_pack_key_int(out, "default", bounded(rule->default_penalty_us > 0 ? rule->default_penalty_us : PENALTY_US));
+    rn_pack_key_int(out, "max", bounded(rule->max_penalty_us > 0 ? rule->max_penalty_us : PENALTY_MAX_US));
+    rn_pack_key(out, "penalized");
+    rn_pack_array(out, all || count == 0 ? count : 1);
+    for (size_t i = 0; i < route->count; i++) {
+        if (all ? route->links[i].counter->limit->rule->enforce == RATION_ENFORCE_ON : i == narrowest)
+            rn_pack_int(out, (int64_t)i + 1);
+    }
+}
+
+static int written(const rn_call *call)
+{
+    return call->argument.err != RATION_OK ? call->argument.err : call->bytes.err;
+}
+
+int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
+{
+    rn_pack *const out = &call->argument;
+    const int err = keys_write(call, route, ask->id);
+
+    if (err != RATION_OK)
+        return err;
+    rn_pack_map(out, 9);
+    write_common(call, ask->id);
+    rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
+    rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
+    rn_pack_key_bool(out, "retry", ask->retry);
+    rn_pack_key_bool(out, "critical", ask->critical);
+    rn_pack_key_bool(out, "dry", ask->dry);
+    rn_pack_key_bool(out, "enforcer", ask->enforcer);
+    write_counters(call, route, ask->cost, NULL);
+    return written(call);
+}
+
+int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response)
+{
+    rn_pack *const out = &call->argument;
+    const rn_reading reading = rn_response_read(&route->provider->rule.errors, response);
+    ration_time retry_at = {RATION_NEVER_US};
+    const int err = keys_write(call, route, id);
+
+    if (err != RATION_OK)
+        return err;
+    if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
+        retry_at.us = RATION_NEVER_US;
+    rn_pack_map(out, 9);
+    write_common(call, id);
+    rn_pack_key_bool(out, "status", response->status != 0);
+    rn_pack_key_bool(out, "limited", reading.rate_limited);
+    rn_pack_key_bool(out, "success", reading.success);
+    rn_pack_key_given(out, "retry_at", rn_time_known(retry_at) ? bounded(retry_at.us) : RATION_NEVER_US,
+                      RATION_NEVER_US);
+    write_penalty(call, route);
+    write_counters(call, route, 0, response);
+    return written(call);
+}
+
+int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end)
+{
+    rn_pack *const out = &call->argument;
+    const char *const outcome = ration_outcome_name(end->outcome);
+    const int err = keys_write(call, route, id);
+
+    if (err != RATION_OK)
+        return err;
+    rn_pack_map(out, 8);
+    write_common(call, id);
+    rn_pack_key_text(out, "outcome", (ration_text){outcome, strlen(outcome)});
+    rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
+    rn_pack_key_bool(out, "retry_at", false);
+    write_penalty(call, route);
+    write_counters(call, route, 0, NULL);
+    return written(call);
+}
+
+int rn_call_renew(rn_call *call, const rn_route *route, ration_text id)
+{
+    key_head(call, route->provider->name);
+    key_lease(call, route->provider->name, id);
+    rn_pack_map(&call->argument, 2);
+    write_common(call, id);
+    return written(call);
+}
+
+int rn_call_advance(rn_call *call, ration_text provider)
+{
+    key_head(call, provider);
+    rn_pack_map(&call->argument, 2);
+    write_common(call, (ration_text){"", 0});
+    return written(call);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_FLEET_CALL_H
+#define RN_FLEET_CALL_H
+
+#include "core/engine.h"
+#include "fleet/pack.h"
+
+/*
+ * A call of a script: the keys that it may touch and what it must know. The rules of a limit travel with every call, so
+ * a process with newer rules needs no other's consent.
+ */
+
+#define RN_CALL_KEYS_MAX 256
+#define RN_CALL_WINDOWS_MAX 8
+
+/* A window that a script has asked for: of this counter, the one that holds this instant. */
+typedef struct rn_call_window {
+    size_t index;
+    ration_time at;
+} rn_call_window;
+
+typedef struct rn_call {
+    const char *fleet; /* its name, as keys have it */
+    bool tells_time;   /* a test's */
+    ration_time now;   /* what the caller takes for now */
+    rn_call_window windows[RN_CALL_WINDOWS_MAX];
+    size_t window_count;
+    rn_pack argument;
+    rn_pack bytes; /* of the keys */
+    size_t ends[RN_CALL_KEYS_MAX];
+    size_t key_count;
+} rn_call;
+
+/* What an admission asks beside its counters. */
+typedef struct rn_call_ask {
+    ration_text id;
+    int64_t hold_us; /* RATION_UNSET: not declared */
+    int64_t ttl_us;  /* RATION_UNSET: none */
+    int64_t cost;
+    bool retry, critical;
+    bool dry; /* only to know */
+    bool enforcer;
+} rn_call_ask;
+
+/* The end of a lease. */
+typedef struct rn_call_end {
+    ration_outcome outcome;
+    int64_t cost; /* RATION_UNSET: as it was charged */
+} rn_call_end;
+
+void rn_call_init(rn_call *call, const ration_allocator *mem, const char *fleet, bool tells_time);
+void rn_call_fini(rn_call *call);
+
+/* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
+int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
+int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
+int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
+int rn_call_renew(rn_call *call, const rn_route *route, ration_text id);
+int rn_call_advance(rn_call *call, ration_text provider);
+
+/* The keys; room for RN_CALL_KEYS_MAX of them. */
+void rn_call_keys(const rn_call *call, ration_text *keys);
+
+/* A name as it stands in a key: what is neither a letter, a digit, '_', '-' nor '.' is percent-encoded. */
+void rn_call_name(rn_pack *out, ration_text name);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_FLEET_FLEET_H
+#define RN_FLEET_FLEET_H
+
+#include "core/book.h"
+#include "core/route.h"
+#include "fleet/call.h"
+#include "fleet/redis.h"
+
+/*
+ * Limits shared through Redis: the calls of an engine, decided by scripts. Each is one round trip. What a request's
+ * names lead to, and what a response says, is found out here; all state is there.
+ *
+ * So far: rate, concurrency and quota limits, penalties, leases with and without a time to live, requests that do not
+ * wait. One thread at a time.
+ */
+
+typedef struct rn_fleet_options {
+    const ration_rules *rules;
+    const ration_allocator *allocator; /* NULL: the C library's */
+    const char *name;                  /* of the fleet */
+    rn_redis_options redis;
+    bool tells_time; /* a test: `now` of the calls is the time, not the server's */
+} rn_fleet_options;
+
+typedef struct rn_fleet_lost {
+    ration_text id;
+    ration_time at;
+} rn_fleet_lost;
+
+typedef struct rn_fleet {
+    ration_allocator mem;
+    char *name;
+    rn_book book;
+    rn_routes routes;
+    rn_alarms timers;
+    size_t timers_needed;
+    bool routed;
+    rn_redis redis;
+    int64_t ahead_us; /* of the callers' clock is the server's, by the last answer */
+    rn_call call;
+    redisReply *reply; /* to the last call; NULL: there was none */
+    int tries;         /* that it took */
+    char text[256];    /* what went wrong */
+} rn_fleet;
+
+/*
+ * RATION_ERR_CONFIG: the rules have what the scripts cannot do yet; RATION_ERR_IO, RATION_ERR_INVALID: the store;
+ * RATION_ERR_NOMEM. `fleet->text` says what. It may be finished in any case.
+ */
+int rn_fleet_init(rn_fleet *fleet, const rn_fleet_options *options, ration_time start);
+void rn_fleet_fini(rn_fleet *fleet);
+/* Removes all that a fleet of this name has in the store: for tests, which have one each. */
+int rn_fleet_erase(rn_fleet *fleet);
+
+/*
+ * As the engine's calls. A lease is named by the caller, and by the route that its admission came by, which is held
+ * for it until `rn_fleet_forget`. `now` is by any clock of the caller's. Errors as the engine's, and
+ * RATION_ERR_IO with `fleet->text`: then it is not known whether the call has been carried out; it may be repeated.
+ */
+int rn_fleet_submit(rn_fleet *fleet, ration_time now, const ration_request *request, ration_text id,
+                    ration_decision *out, rn_route **route);
+int rn_fleet_check(rn_fleet *fleet, ration_time now, const ration_request *request, ration_check_mode mode,
+                   ration_decision *out);
+int rn_fleet_observe(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id,
+                     const ration_response *response);
+int rn_fleet_release(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id,
+                     const ration_completion *completion);
+int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id);
+int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
+void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
+
+/* The leases of that provider that the last call has taken back, in order. False: there are no more. */
+bool rn_fleet_next_lost(const rn_fleet *fleet, size_t index, rn_fleet_lost *out);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MessagePack, as much of it as the scripts read.
+ *
+ * Integers always go out in 64 bits: a byte more or less is nothing beside a round trip, and one form is one test. Lua
+ * makes doubles of them, so nothing beyond 2^53 is sent; `rn_pack_int` asserts it.
+ */
+#include "fleet/pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#define FIRST_SIZE 512
+
+void rn_pack_init(rn_pack *pack, const ration_allocator *mem)
+{
+    *pack = (rn_pack){.mem = mem};
+}
+
+void rn_pack_fini(rn_pack *pack)
+{
+    rn_mem_free(pack->mem, pack->data);
+    pack->data = NULL;
+}
+
+void rn_pack_clear(rn_pack *pack)
+{
+    pack->size = 0;
+    pack->err = RATION_OK;
+}
+
+static void put(rn_pack *pack, const void *data, size_t size)
+{
+    if (pack->err != RATION_OK)
+        return;
+    if (pack->capacity - pack->size < size) {
+        size_t capacity = pack->capacity == 0 ? FIRST_SIZE : 2 * pack->capacity;
+
+        while (capacity - pack->size < size)
+            capacity *= 2;
+
+        char *const grown = rn_mem_resize(pack->mem, pack->data, capacity, 1);
+
+        if (grown == NULL) {
+            pack->err = RATION_ERR_NOMEM;
+            return;
+        }
+        pack->data = grown;
+        pack->capacity = capacity;
+    }
+    if (size > 0)
+        memcpy(pack->data + pack->size, data, size);
+    pack->size += size;
+}
+
+/* A byte of type and a number of so many bytes, the highest first. */
+static void put_number(rn_pack *pack, uint8_t type, uint64_t number, size_t bytes)
+{
+    uint8_t out[9] = {type};
+
+    for (size_t i = 0; i < bytes; i++)
+        out[1 + i] = (uint8_t)(number >> (8 * (bytes - 1 - i)));
+    put(pack, out, 1 + bytes);
+}
+
+void rn_pack_array(rn_pack *pack, size_t count)
+{
+    put_number(pack, 0xdd, count, 4);
+}
+
+void rn_pack_map(rn_pack *pack, size_t count)
+{
+    put_number(pack, 0xdf, count, 4);
+}
+
+void rn_pack_int(rn_pack *pack, int64_t value)
+{
+    assert(value >= -RATION_TIME_MAX_US && value <= RATION_TIME_MAX_US);
+    put_number(pack, 0xd3, (uint64_t)value, 8);
+}
+
+void rn_pack_bool(rn_pack *pack, bool value)
+{
+    put_number(pack, value ? 0xc3 : 0xc2, 0, 0);
+}
+
+void rn_pack_text(rn_pack *pack, ration_text text)
+{
+    put_number(pack, 0xdb, text.size, 4);
+    put(pack, text.data, text.size);
+}
+
+void rn_pack_raw(rn_pack *pack, ration_text bytes)
+{
+    put(pack, bytes.data, bytes.size);
+}
+
+void rn_pack_key(rn_pack *pack, const char *key)
+{
+    const size_t size = strlen(key);
+
+    assert(size < 32);
+    put_number(pack, (uint8_t)(0xa0 | size), 0, 0);
+    put(pack, key, size);
+}
+
+void rn_pack_key_int(rn_pack *pack, const char *key, int64_t value)
+{
+    rn_pack_key(pack, key);
+    rn_pack_int(pack, value);
+}
+
+void rn_pack_key_bool(rn_pack *pack, const char *key, bool value)
+{
+    rn_pack_key(pack, key);
+    rn_pack_bool(pack, value);
+}
+
+void rn_pack_key_text(rn_pack *pack, const char *key, ration_text text)
+{
+    rn_pack_key(pack, key);
+    rn_pack_text(pack, text);
+}
+
+void rn_pack_key_given(rn_pack *pack, const char *key, int64_t value, int64_t none)
+{
+    rn_pack_key(pack, key);
+    if (value == none) {
+        rn_pack_bool(pack, false);
+    } else {
+        rn_pack_int(pack, value);
+    }
+}

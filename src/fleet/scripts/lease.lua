@@ -1,0 +1,188 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Leases and the counters that they hold something at.
+--
+-- A lease's record says what it holds where, so that whoever comes by can take back what a dead holder held. Those with
+-- a time to live stand in a sorted set by its end; a call at the provider first takes back all that have passed it. The
+-- head knows the first of these ends, or an earlier instant: then there is nothing to do but to look for the next.
+--
+-- A lease that was released stays known for a minute, so that a release whose answer was lost may be repeated.
+local REMEMBERED = 60 * SECOND
+local RATE, CONCURRENCY, QUOTA = 1, 2, 3
+local MAKERS = { bucket_kind, slots_kind, quota_kind }
+
+local kinds = {} -- made when the first counter of the kind is read: most calls know few
+local lost = {} -- ids and instants of the leases that this call has taken back
+
+local function kind_of(number)
+    if not kinds[number] then
+        kinds[number] = MAKERS[number]()
+    end
+    return kinds[number]
+end
+
+-- ---- counters ----
+
+local function counter_save(c)
+    local ends, value
+
+    if c.kind == CONCURRENCY then
+        ends = max(slots_ends(c), penalty_ends(c.penalty))
+        value = cmsgpack.pack(ends, c.penalty, c.held, c.lasts)
+    elseif c.kind == RATE then
+        ends = max(kind_of(RATE).save(c), penalty_ends(c.penalty))
+        value = cmsgpack.pack(ends, c.penalty, c.at, c.credit)
+    else
+        ends = max(c.spec and kind_of(QUOTA).save(c) or c.ends, penalty_ends(c.penalty))
+        value = cmsgpack.pack(ends, c.penalty, quota_encode(c))
+    end
+    return ends, value
+end
+
+-- The state of a counter as it was written, whether its rules are known or not.
+local function counter_at(key, kind)
+    local c = cell_at(key)
+    local ends, penalty, a, b
+
+    if c.kind then
+        return c
+    end
+    if c.raw then
+        ends, penalty, a, b = cmsgpack.unpack(c.raw)
+    end
+    if ends and ends <= now then
+        penalty, a, b = nil, nil, nil
+    end
+    c.kind, c.ends, c.penalty, c.save = kind, ends, penalty or false, counter_save
+    if kind == RATE then
+        c.at, c.credit = a, b
+    elseif kind == CONCURRENCY then
+        c.held, c.lasts = a or 0, b or -MAX
+    elseif a then
+        quota_decode(c, a)
+    end
+    return c
+end
+
+-- All counters of the call, brought up to now.
+local function counters_read()
+    local counters = {}
+
+    for i, spec in ipairs(call.counters) do
+        local c = counter_at(KEYS[3 + i], spec.kind)
+
+        c.index, c.spec, c.charge = i, spec, spec.charge
+        counters[i] = c
+        if spec.kind ~= CONCURRENCY then
+            kind_of(spec.kind).read(c)
+        end
+    end
+    return counters
+end
+
+-- ---- leases ----
+
+local function lease_save(cell)
+    local lease = cell.lease
+
+    if not lease then
+        return -MAX
+    end
+    if lease.released then
+        return now + REMEMBERED, cmsgpack.pack(0, lease.granted_at)
+    end
+    return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(1, lease.granted_at, lease.order,
+        lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds)
+end
+
+local function lease_at(id)
+    local cell = cell_at(prefix .. 'lease:' .. id)
+
+    if cell.raw and not cell.lease then
+        local lease = { id = id }
+        local held
+
+        held, lease.granted_at, lease.order, lease.ends_at, lease.ttl, lease.ttl_until, lease.status_seen,
+            lease.answered, lease.holds = cmsgpack.unpack(cell.raw)
+        lease.released = held == 0
+        cell.lease = lease
+    end
+    cell.save, cell.is_lease = lease_save, true
+    return cell.lease, cell
+end
+
+local function lease_alive(lease)
+    local key = prefix .. 'leases'
+
+    later('ZADD', key, lease.ttl_until, lease.id)
+    if lease.ttl_until < head.first then
+        head.first, head.changed = lease.ttl_until, true
+    end
+    if lease.ttl_until + DAY > head.kept then
+        head.kept, head.changed = lease.ttl_until + 2 * DAY, true
+        expire_later(key, head.kept)
+    end
+end
+
+local function lease_lose(id, at)
+    local lease, cell = lease_at(id)
+
+    if not lease or lease.released then
+        return
+    end
+    for _, hold in ipairs(lease.holds) do
+        if hold[2] == CONCURRENCY then
+            slots_give_back(counter_at(prefix .. hold[1], CONCURRENCY), id, hold[3], lease.ends_at)
+        elseif hold[2] == QUOTA then
+            quota_lose(counter_at(prefix .. hold[1], QUOTA), lease, hold[3], hold[4], at)
+        end
+    end
+    cell.lease = nil
+    cell.gone = true
+    changed(cell)
+    lost[#lost + 1] = id
+    lost[#lost + 1] = at
+end
+
+local function reap()
+    local key = prefix .. 'leases'
+
+    if now < head.first then
+        return
+    end
+
+    local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES')
+    local after = '(' .. string.format('%.0f', now)
+    local next = redis.call('ZRANGEBYSCORE', key, after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+
+    for i = 1, #due, 2 do
+        lease_lose(due[i], tonumber(due[i + 1]))
+    end
+    if #due > 0 then
+        later('ZREMRANGEBYSCORE', key, '-inf', now)
+    end
+    head.first, head.changed = next[2] and tonumber(next[2]) or NEVER, true
+end
+
+-- ---- calls ----
+
+local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE = 1, 0, 2, 3, 4
+
+-- Carry out the call: what it returns follows its result, the instant and the leases lost. For want of a window nothing
+-- is done at all, since a state may stand half way then: the window is asked for, and the call made again.
+local function run(main)
+    head_read()
+    now = clock()
+    reap()
+
+    local fine, result, rest = pcall(main)
+
+    if fine then
+        flush()
+        return { result, now, lost, rest or {} }
+    end
+    if type(result) ~= 'table' or not result.index then
+        error(result)
+    end
+    return { WINDOW, now, {}, { result.index, result.at } }
+end

@@ -1,0 +1,25 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What the provider answered to a lease's call: rn_feed_response of core/feedback.c. The caller has read the response;
+-- here it is decided what is still news.
+return run(function()
+    local lease, cell = lease_held()
+
+    if not lease or lease.released then
+        return UNKNOWN
+    end
+
+    local counters, account = counters_read(), account_read()
+    local first = call.status and not lease.status_seen
+    local limited = first and call.limited
+
+    lease.status_seen = lease.status_seen or first or false
+    teach(counters, lease, limited)
+    if limited then
+        penalize(counters, account, lease)
+    elseif first and call.success then
+        succeed(counters, account, lease)
+    end
+    changed(cell)
+    return DONE
+end)

@@ -1,0 +1,120 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What a script reads and writes. All keys of a call are read at once and nothing is written before its end, so a call
+-- that is given up has done nothing; what did not change is not written.
+--
+-- KEYS[1] is the provider's head: its clock, the number of its grants, the first end of a time to live. KEYS[2] is the
+-- lease, KEYS[3] the account, then come the counters. ARGV[1] is the call, packed (src/fleet/call.c).
+--
+-- Every value but a lease's begins with the instant from which on it means nothing. Redis removes it then or later;
+-- whoever reads it before that finds nothing. The head outlives all others.
+--
+-- Time is the server's, or the one that a test tells. It never goes back: where the server's is behind the head's,
+-- after a fail-over, it runs a hundredth slower until the server has caught up.
+local SECOND = 1000000
+local DAY = 86400 * SECOND
+local CLOCK_STEP = 1000 -- the head is written for the clock alone once it has moved by so much
+
+local call = cmsgpack.unpack(ARGV[1])
+local prefix = string.sub(KEYS[1], 1, -5) -- without "head"
+local cells = {}
+local written = {} -- the cells that have been changed, in order
+local deferred = {} -- commands for sorted sets
+local now, head
+
+do
+    local raw = redis.call('MGET', unpack(KEYS))
+
+    for i, key in ipairs(KEYS) do
+        cells[key] = { key = key, raw = raw[i] }
+    end
+end
+
+local function cell_at(key)
+    local cell = cells[key]
+
+    if not cell then
+        cell = { key = key, raw = redis.call('GET', key) }
+        cells[key] = cell
+    end
+    return cell
+end
+
+local function changed(cell)
+    if not cell.changed then
+        cell.changed = true
+        written[#written + 1] = cell
+    end
+end
+
+local function head_read()
+    local raw = cells[KEYS[1]].raw
+
+    head = { now = -MAX, grants = 0, first = NEVER, ends = -MAX, kept = -MAX }
+    if raw then
+        head.now, head.grants, head.first, head.ends, head.kept, head.slow_now, head.slow_real = cmsgpack.unpack(raw)
+    end
+    head.written = head.now
+end
+
+local function clock()
+    if call.now then
+        return max(head.now, call.now)
+    end
+
+    local time = redis.call('TIME')
+    local real = time[1] * SECOND + time[2]
+
+    if real >= head.now then
+        head.slow_now, head.slow_real = nil, nil
+        return real
+    end
+    if not head.slow_now or real < head.slow_real then
+        head.slow_now, head.slow_real, head.changed = head.now, real, true
+    end
+    return max(head.now, head.slow_now + div_floor((real - head.slow_real) * 99, 100))
+end
+
+-- When Redis may remove it; a test's time is not Redis', so nothing is removed then.
+local function set(key, value, ends)
+    if call.now or ends == NEVER then
+        redis.call('SET', key, value)
+    else
+        redis.call('SET', key, value, 'PXAT', div_floor(ends, 1000) + 1)
+    end
+end
+
+local function later(...)
+    deferred[#deferred + 1] = { ... }
+end
+
+local function expire_later(key, ends)
+    if not call.now and ends ~= NEVER then
+        later('PEXPIREAT', key, div_floor(ends, 1000) + 1)
+    end
+end
+
+-- A cell's `save` tells when it means nothing any more, and what to write.
+local function flush()
+    for _, cell in ipairs(written) do
+        local ends, value = cell.save(cell)
+
+        if not value or ends <= now then
+            if cell.raw then
+                redis.call('DEL', cell.key)
+            end
+        else
+            if ends ~= NEVER and not cell.is_lease then
+                head.ends = max(head.ends, ends)
+            end
+            set(cell.key, value, ends)
+        end
+    end
+    for _, command in ipairs(deferred) do
+        redis.call(unpack(command))
+    end
+    if head.changed or now - head.written >= CLOCK_STEP then
+        set(KEYS[1], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
+            head.slow_real or false), max(head.ends, head.kept, now) + 2 * DAY)
+    end
+end

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine and a fleet asked the same.
+ *
+ * The engine is asked first and its answer is given; the store is told the same instant and must come to the same:
+ * result, reason, limit, key, time to retry and the numbers behind it. Leases are named in the store as the engine
+ * names them.
+ *
+ * The engine takes back a lost lease when its time comes, the scripts before the next call that could notice. So it is
+ * at each call at a provider that both must have lost the same ones there, at the same instants.
+ *
+ * Invariant: `lost_count` leases are `lost`; those and the held ones have a route.
+ */
+#include "fleet/twin.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/units.h"
+
+#define ID_SIZE 32
+
+static rn_twin *twin_of(rn_decider *d)
+{
+    return (rn_twin *)(void *)d;
+}
+
+/* ---- what differs ---- */
+
+__attribute__((format(printf, 2, 3))) static int differ(rn_twin *twin, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(twin->text, sizeof twin->text, format, values);
+    va_end(values);
+    twin->differs = true;
+    return RATION_ERR_INVALID;
+}
+
+static int unsupported(rn_twin *twin, const char *what)
+{
+    (void)snprintf(twin->text, sizeof twin->text, "%s not possible with a store yet", what);
+    return RATION_ERR_INVALID;
+}
+
+/* An error of the store. */
+static int failed(rn_twin *twin, int err)
+{
+    (void)snprintf(twin->text, sizeof twin->text, "%s",
+                   twin->fleet.text[0] != '\0' ? twin->fleet.text : ration_err_text(err));
+    return err;
+}
+
+static void say_time(rn_builder *b, const char *name, ration_time at)
+{
+    rn_builder_str(b, name);
+    if (rn_time_known(at)) {
+        rn_builder_ms(b, at.us);
+    } else {
+        rn_builder_str(b, "unknown");
+    }
+}
+
+static const char *describe(const ration_decision *decision, char *buffer, size_t size)
+{
+    static const char *const results[] = {[RATION_REFUSED] = "refused",
+                                          [RATION_GRANTED] = "granted",
+                                          [RATION_QUEUED] = "queued",
+                                          [RATION_PENDING] = "pending"};
+    rn_builder b;
+
+    rn_builder_init(&b, buffer, size);
+    rn_builder_str(&b, results[decision->result]);
+    if (decision->result != RATION_REFUSED)
+        return buffer;
+    rn_builder_str(&b, " ");
+    rn_builder_str(&b, ration_reason_name(decision->reason));
+    rn_builder_str(&b, " limit ");
+    rn_builder_str(&b, decision->limit != NULL ? decision->limit : "none");
+    rn_builder_str(&b, " key ");
+    rn_builder_text(&b, decision->key);
+    say_time(&b, " retry ", decision->retry_at);
+    rn_builder_str(&b, decision->estimate ? " estimate" : "");
+    rn_builder_str(&b, " charge ");
+    rn_builder_int(&b, decision->facts.charge);
+    rn_builder_str(&b, " available ");
+    rn_builder_int(&b, decision->facts.available);
+    rn_builder_str(&b, " capacity ");
+    rn_builder_int(&b, decision->facts.capacity);
+    return buffer;
+}
+
+static int compare_decisions(rn_twin *twin, const ration_decision *core, const ration_decision *store)
+{
+    char said[280];
+    char told[280];
+
+    twin->compared++;
+    if (strcmp(describe(core, said, sizeof said), describe(store, told, sizeof told)) == 0 &&
+        rn_text_eq(core->key, store->key) && core->at.us == store->at.us && core->facts.ahead == store->facts.ahead)
+        return RATION_OK;
+    return differ(twin, "core: %s; store: %s", said, told);
+}
+
+static int compare_answers(rn_twin *twin, int core, int store)
+{
+    twin->compared++;
+    if (core == store)
+        return RATION_OK;
+    return differ(twin, "core: %s; store: %s", ration_err_text(core), ration_err_text(store));
+}
+
+/* ---- leases ---- */
+
+static ration_text id_of(ration_lease lease, char *buffer)
+{
+    const int size = snprintf(buffer, ID_SIZE, "%" PRIu32 ".%" PRIu32, lease.index, lease.generation);
+
+    return (ration_text){buffer, (size_t)size};
+}
+
+static rn_twin_lease *lease_at(const rn_twin *twin, ration_lease lease)
+{
+    if (lease.index >= twin->lease_capacity || twin->leases[lease.index].generation != lease.generation ||
+        lease.generation == 0)
+        return NULL;
+    return &twin->leases[lease.index];
+}
+
+static int lease_add(rn_twin *twin, ration_lease lease, rn_route *route)
+{
+    if (lease.index >= twin->lease_capacity) {
+        const size_t capacity = 2 * (size_t)lease.index + 16;
+        rn_twin_lease *const grown = rn_mem_resize(&twin->mem, twin->leases, capacity, sizeof *grown);
+
+        if (grown == NULL)
+            return RATION_ERR_NOMEM;
+        memset(&grown[twin->lease_capacity], 0, (capacity - twin->lease_capacity) * sizeof *grown);
+        twin->leases = grown;
+        twin->lease_capacity = capacity;
+    }
+    twin->leases[lease.index] = (rn_twin_lease){.generation = lease.generation, .route = route};
+    return RATION_OK;
+}
+
+static void lease_drop(rn_twin *twin, rn_twin_lease *lease)
+{
+    if (lease->lost)
+        twin->lost_count--;
+    rn_fleet_forget(&twin->fleet, lease->route);
+    *lease = (rn_twin_lease){0};
+}
+
+/* The lease of a name; none where it is no name. */
+static ration_lease handle_of(ration_text id)
+{
+    ration_lease handle = {0};
+    char *end = NULL;
+    const unsigned long index = strtoul(id.data, &end, 10);
+
+    if (*end != '.')
+        return handle;
+
+    const unsigned long generation = strtoul(end + 1, &end, 10);
+
+    if (*end == '\0' && index <= UINT32_MAX && generation <= UINT32_MAX)
+        handle = (ration_lease){(uint32_t)index, (uint32_t)generation};
+    return handle;
+}
+
+static int check_lost(rn_twin *twin, const rn_fleet_lost *lost)
+{
+    rn_twin_lease *const lease = lease_at(twin, handle_of(lost->id));
+
+    if (lease == NULL || !lease->lost)
+        return differ(twin, "the store has lost lease %s, the core has not", lost->id.data);
+    if (lease->lost_at.us != lost->at.us) {
+        return differ(twin, "lease %s was lost at %" PRId64 " us in the core, at %" PRId64 " in the store",
+                      lost->id.data, lease->lost_at.us, lost->at.us);
+    }
+    lease_drop(twin, lease);
+    return RATION_OK;
+}
+
+/* After a call at a provider. */
+static int compare_lost(rn_twin *twin, ration_text provider)
+{
+    rn_fleet_lost lost;
+
+    for (size_t i = 0; rn_fleet_next_lost(&twin->fleet, i, &lost); i++) {
+        const int err = check_lost(twin, &lost);
+
+        if (err != RATION_OK)
+            return err;
+    }
+    for (size_t i = 0; twin->lost_count > 0 && i < twin->lease_capacity; i++) {
+        const rn_twin_lease *const lease = &twin->leases[i];
+
+        if (lease->lost && rn_text_eq(lease->route->provider->name, provider)) {
+            return differ(twin, "the core has lost lease %zu.%" PRIu32 ", the store has not", i, lease->generation);
+        }
+    }
+    return RATION_OK;
+}
+
+/* ---- the seam ---- */
+
+/* What was refused for its names alone never reached the store. */
+static bool reached_the_store(const rn_twin *twin)
+{
+    return twin->fleet.reply != NULL;
+}
+
+static int compare_lost_of(rn_twin *twin, const rn_route *route, const ration_request *request)
+{
+    const rn_account *const account = rn_book_account(&twin->fleet.book, request->account);
+
+    if (!reached_the_store(twin))
+        return RATION_OK;
+    return compare_lost(twin, route != NULL ? route->provider->name : account->provider->name);
+}
+
+static int twin_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out)
+{
+    rn_twin *const twin = twin_of(d);
+    ration_decision decision;
+    rn_route *route = NULL;
+    char id[ID_SIZE] = "refused";
+    int err = twin->engine->ops->submit(twin->engine, now, request, out);
+
+    twin->now = now;
+    if (err != RATION_OK)
+        return err;
+    if (request->wait_us > 0 && out->result != RATION_GRANTED)
+        return unsupported(twin, "a request that waits: that is");
+
+    const ration_text name = out->result == RATION_GRANTED ? id_of(out->lease, id) : (ration_text){id, strlen(id)};
+
+    err = rn_fleet_submit(&twin->fleet, now, request, name, &decision, &route);
+    if (err != RATION_OK)
+        return failed(twin, err);
+    err = compare_decisions(twin, out, &decision);
+    if (err == RATION_OK)
+        err = compare_lost_of(twin, route, request);
+    if (route == NULL)
+        return err;
+    if (err == RATION_OK)
+        err = lease_add(twin, out->lease, route);
+    if (err != RATION_OK)
+        rn_fleet_forget(&twin->fleet, route);
+    return err;
+}
+
+static int twin_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
+                      ration_decision *out)
+{
+    rn_twin *const twin = twin_of(d);
+    ration_decision decision;
+    int err = twin->engine->ops->check(twin->engine, now, request, mode, out);
+
+    twin->now = now;
+    if (err != RATION_OK)
+        return err;
+    if (out->result == RATION_QUEUED || (request->wait_us > 0 && out->result != RATION_GRANTED))
+        return unsupported(twin, "a request that waits: that is");
+    err = rn_fleet_check(&twin->fleet, now, request, mode, &decision);
+    if (err != RATION_OK)
+        return failed(twin, err);
+    err = compare_decisions(twin, out, &decision);
+    return err == RATION_OK ? compare_lost_of(twin, NULL, request) : err;
+}
+
+/* The end of a call about a lease, to which the engine has said `core` and the store `store`. */
+static int lease_answered(rn_twin *twin, const rn_twin_lease *lease, int core, int store)
+{
+    if (store != RATION_OK && store != RATION_ERR_UNKNOWN)
+        return failed(twin, store);
+
+    const ration_text provider = lease->route->provider->name;
+    const int err = compare_answers(twin, core, store);
+
+    return err == RATION_OK ? compare_lost(twin, provider) : err;
+}
+
+static int twin_release(rn_decider *d, ration_time now, ration_lease handle, const ration_completion *completion)
+{
+    rn_twin *const twin = twin_of(d);
+    char id[ID_SIZE];
+    const int core = twin->engine->ops->release(twin->engine, now, handle, completion);
+    rn_twin_lease *const lease = lease_at(twin, handle);
+
+    twin->now = now;
+    if (lease == NULL || (core != RATION_OK && core != RATION_ERR_UNKNOWN))
+        return core;
+
+    const int store = rn_fleet_release(&twin->fleet, now, lease->route, id_of(handle, id), completion);
+    const int err = lease_answered(twin, lease, core, store);
+
+    if (core == RATION_OK)
+        lease_drop(twin, lease);
+    return err == RATION_OK ? core : err;
+}
+
+static int twin_observe(rn_decider *d, ration_time now, ration_lease handle, const ration_response *response)
+{
+    rn_twin *const twin = twin_of(d);
+    char id[ID_SIZE];
+    const int core = twin->engine->ops->observe(twin->engine, now, handle, response);
+    const rn_twin_lease *const lease = lease_at(twin, handle);
+
+    twin->now = now;
+    if (lease == NULL || (core != RATION_OK && core != RATION_ERR_UNKNOWN))
+        return core;
+
+    const int store = rn_fleet_observe(&twin->fleet, now, lease->route, id_of(handle, id), response);
+    const int err = lease_answered(twin, lease, core, store);
+
+    return err == RATION_OK ? core : err;
+}
+
+static int twin_renew(rn_decider *d, ration_time now, ration_lease handle)
+{
+    rn_twin *const twin = twin_of(d);
+    char id[ID_SIZE];
+    const int core = twin->engine->ops->renew(twin->engine, now, handle);
+    const rn_twin_lease *const lease = lease_at(twin, handle);
+
+    twin->now = now;
+    if (lease == NULL || (core != RATION_OK && core != RATION_ERR_UNKNOWN))
+        return core;
+
+    const int store = rn_fleet_renew(&twin->fleet, now, lease->route, id_of(handle, id));
+    const int err = lease_answered(twin, lease, core, store);
+
+    return err == RATION_OK ? core : err;
+}
+
+static int twin_cancel(rn_decider *d, ration_time now, ration_lease lease)
+{
+    return twin_of(d)->engine->ops->cancel(twin_of(d)->engine, now, lease);
+}
+
+static int twin_health(rn_decider *d, ration_time now, ration_text account, bool ok)
+{
+    return twin_of(d)->engine->ops->health(twin_of(d)->engine, now, account, ok);
+}
+
+static int twin_operate(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units)
+{
+    (void)now;
+    (void)op;
+    (void)counter;
+    (void)units;
+    return unsupported(twin_of(d), "what operators do is");
+}
+
+static int twin_advance(rn_decider *d, ration_time now)
+{
+    twin_of(d)->now = now;
+    return twin_of(d)->engine->ops->advance(twin_of(d)->engine, now);
+}
+
+static ration_time twin_next_deadline(const rn_decider *d)
+{
+    const rn_decider *const engine = ((const rn_twin *)(const void *)d)->engine;
+
+    return engine->ops->next_deadline(engine);
+}
+
+static bool twin_next_event(rn_decider *d, ration_event *out)
+{
+    rn_twin *const twin = twin_of(d);
+
+    if (!twin->engine->ops->next_event(twin->engine, out))
+        return false;
+
+    rn_twin_lease *const lease = out->type == RATION_EVENT_LOST ? lease_at(twin, out->lease) : NULL;
+
+    if (lease != NULL) {
+        lease->lost = true;
+        lease->lost_at = out->at;
+        twin->lost_count++;
+    }
+    return true;
+}
+
+static int twin_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
+{
+    return twin_of(d)->engine->ops->report(twin_of(d)->engine, now, kind, reporter);
+}
+
+static void twin_totals(const rn_decider *d, ration_totals *out)
+{
+    const rn_decider *const engine = ((const rn_twin *)(const void *)d)->engine;
+
+    engine->ops->totals(engine, out);
+}
+
+static const rn_decider_ops twin_ops = {
+    .submit = twin_submit,
+    .check = twin_check,
+    .release = twin_release,
+    .observe = twin_observe,
+    .renew = twin_renew,
+    .cancel = twin_cancel,
+    .health = twin_health,
+    .operate = twin_operate,
+    .advance = twin_advance,
+    .next_deadline = twin_next_deadline,
+    .next_event = twin_next_event,
+    .report = twin_report,
+    .totals = twin_totals,
+};
+
+/* ---- life ---- */
+
+int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engine, const ration_rules *rules,
+                 ration_time start)
+{
+    uint64_t random = 0;
+    char name[40];
+
+    *twin = (rn_twin){.base = {&twin_ops}, .engine = engine, .now = start};
+    twin->mem = options->allocator != NULL ? *options->allocator : *rn_mem_default();
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return RATION_ERR_IO;
+    (void)snprintf(name, sizeof name, "replay-%016" PRIx64, random);
+
+    const rn_fleet_options fleet = {
+        .rules = rules,
+        .allocator = options->allocator,
+        .name = name,
+        .redis = options->redis,
+        .tells_time = true,
+    };
+    const int err = rn_fleet_init(&twin->fleet, &fleet, start);
+
+    return err == RATION_OK ? err : failed(twin, err);
+}
+
+void rn_twin_fini(rn_twin *twin)
+{
+    for (size_t i = 0; i < twin->lease_capacity; i++) {
+        if (twin->leases[i].route != NULL)
+            lease_drop(twin, &twin->leases[i]);
+    }
+    if (twin->fleet.redis.context != NULL)
+        (void)rn_fleet_erase(&twin->fleet);
+    rn_fleet_fini(&twin->fleet);
+    rn_mem_free(&twin->mem, twin->leases);
+}
+
+int rn_twin_finish(rn_twin *twin)
+{
+    for (size_t i = 0; i < twin->fleet.book.provider_count; i++) {
+        const ration_text name = twin->fleet.book.providers[i].name;
+        int err = rn_fleet_advance(&twin->fleet, twin->now, name);
+
+        if (err != RATION_OK)
+            return failed(twin, err);
+        err = compare_lost(twin, name);
+        if (err != RATION_OK)
+            return err;
+    }
+    return RATION_OK;
+}

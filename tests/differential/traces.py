@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""Random traces: rules of every kind that a store can share, and calls at the instants where they are hard.
+
+`trace(seed)` is the same for the same seed, whatever the machine. Times are whole microseconds, written in
+milliseconds; amounts whole micro-units. The calls go by what the rules say: ends of windows, refills, times to live,
+and the microsecond before and after each. Requests do not wait.
+"""
+
+import json
+import random
+
+ZONES = ["UTC", "America/New_York", "Australia/Lord_Howe", "Europe/Paris"]
+SECOND, MINUTE, HOUR, DAY = 10**6, 60 * 10**6, 3600 * 10**6, 86400 * 10**6
+PERIODS = {"minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY, "month": 30 * DAY}
+# Before 1970, an ordinary day, both changes of summer time, nearly the last instant there is.
+STARTS = [-3 * DAY - 7, 0, 1735689600 * SECOND, 1730604600 * SECOND, 1711846500 * SECOND, 2**53 - 400 * DAY]
+SYNC = {"limitHeader": "X-Limit", "remainingHeader": "X-Left", "resetHeader": "X-Reset"}
+
+
+def ms(us):
+    sign, us = "-" if us < 0 else "", abs(us)
+    return f"{sign}{us // 1000}" + (f".{us % 1000:03}" if us % 1000 else "")
+
+
+def units(micro):
+    return f"{micro // 10**6}" + (f".{micro % 10**6:06}" if micro % 10**6 else "")
+
+
+class Number:
+    """A number as it is to be written."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+def dumps(value):
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, dict):
+        return "{" + ",".join(json.dumps(key) + ":" + dumps(member) for key, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(dumps(member) for member in value) + "]"
+    return json.dumps(value)
+
+
+class Trace:
+    def __init__(self, seed, calls):
+        self.r = random.Random(seed)
+        self.lines = []
+        self.spans = [1, 1000, SECOND, 2 * SECOND]  # what may matter from now
+        self.marks = []  # instants that may matter
+        self.held = []
+        self.count = 0
+        self.now = self.r.choice(STARTS) + self.r.choice([0, 1, self.r.randrange(HOUR)])
+        self.sync = self.r.random() < 0.6
+        # What most of the calls are about: anything; leases in flight at a window's end; headers; many holds.
+        self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"])
+        self.config()
+        for _ in range(calls):
+            self.step()
+
+    def line(self, **members):
+        self.lines.append(dumps(members))
+
+    # ---- rules ----
+
+    def rate(self):
+        r = self.r
+        per = r.choice([("s", SECOND), ("m", MINUTE), ("15m", 15 * MINUTE), ("h", HOUR), ("30d", 30 * DAY)])
+        count = r.choice([1, 3, 7, 10, 1000])
+        self.spans += [per[1] // count, per[1] // count + 1]
+        rule = {"kind": "rate", "rate": f"{count}/{per[0]}", "burst": r.choice([1, 2, 3, 5, 20])}
+        if r.random() < 0.3:
+            rule["margin"] = 0
+        return rule
+
+    def huge_rate(self):
+        """Credits near 2^53: 2 592 000 000 000 us an amount that has no factor in common."""
+        return {"kind": "rate", "rate": "7/30d", "burst": Number("0.002431"), "margin": 0, "counts": "cost"}
+
+    def concurrency(self):
+        return {"kind": "concurrency", "max": self.r.choice([1, 2, 3, 5, 80])}
+
+    def quota(self):
+        r = self.r
+        rule = {"kind": "quota", "max": r.choice([1, 3, 10, 100, Number("9007199254.740991")])}
+        if r.random() < 0.4:
+            length = r.choice([SECOND, 60 * SECOND, HOUR, 36 * HOUR])
+            rule["window"] = {"rolling": f"{length // SECOND}s"}
+            self.spans += [length, length // 60, length + length // 60]
+        else:
+            period = r.choice(list(PERIODS))
+            length = PERIODS[period]
+            window = {"period": period, "timezone": r.choice(ZONES)}
+            if period not in ("minute", "hour") and r.random() < 0.5:
+                window["resetAt"] = r.choice(["01:30", "02:00", "23:59"])
+            rule["window"] = window
+            self.spans += [length, length // 2]
+            self.marks.append((length, 30 * MINUTE if period == "hour" else 0))
+        if r.random() < 0.4:
+            rule["arrival"] = r.choice(["0s", "100ms", "90s"])
+            self.spans.append(90 * SECOND)
+        if self.sync and r.random() < 0.7:
+            rule["sync"] = dict(SYNC)
+            if r.random() < 0.3:
+                del rule["sync"]["resetHeader"]
+        if r.random() < 0.2:
+            rule["whenExhausted"] = "wait"
+        return rule
+
+    def flight(self):
+        """A short window, and calls that may take as long as it."""
+        r = self.r
+        arrival = r.choice([2 * SECOND, 90 * SECOND, 2 * SECOND])
+        rule = {"kind": "quota", "max": r.choice([6, 10, 30]), "window": {"period": "minute"},
+                "arrival": f"{arrival // SECOND}s"}
+        self.marks += [(MINUTE, 0), (MINUTE, -arrival % MINUTE)]
+        self.spans = [1, 300 * 1000, SECOND, arrival, arrival // 2]
+        if self.sync:
+            rule["sync"] = dict(SYNC)
+        if r.random() < 0.5:
+            rule["counts"] = "cost"
+        return rule
+
+    def headers_quota(self):
+        r = self.r
+        rule = {"kind": "quota", "max": r.choice([10, 100]), "sync": dict(SYNC),
+                "window": r.choice([{"period": "minute"}, {"period": "hour"}, {"rolling": "60s"}])}
+        if r.random() < 0.8:
+            rule["counts"] = "cost"
+        self.marks += [(MINUTE, 0), (HOUR, 0)]
+        self.spans = [1, 400 * 1000, SECOND, 2 * SECOND, 9 * SECOND, MINUTE // 2, MINUTE, HOUR // 2]
+        return rule
+
+    def holds(self):
+        counts = self.r.choice(["cost", "requests"])
+        return {"kind": "concurrency", "max": self.r.choice([2, 8, 40]), "counts": counts}
+
+    def limit(self, name):
+        r = self.r
+        kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate],
+                 "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds]}
+        rule = r.choice(kinds[self.focus])()
+        rule["name"] = name
+        if "counts" not in rule and r.random() < 0.4:
+            rule["counts"] = "cost"
+        scopes = [["account"], ["provider"], ["account", "tenant"], ["instance"], ["var:x"]]
+        rule["scope"] = {"by": r.choice(scopes) if self.focus == "any" else ["provider"]}
+        if self.focus == "any" and r.random() < 0.1:
+            rule["enforce"] = "shadow"
+        if self.focus == "any" and r.random() < 0.2:
+            rule["appliesTo"] = {"methods": ["POST"]}
+        return rule
+
+    def config(self):
+        r = self.r
+        most = [1, 1, 2, 3, 5] if self.focus == "any" else [1, 1, 2]
+        limits = [self.limit(f"l{i}") for i in range(r.choice(most))]
+        errors = {"rateLimited": {"statuses": [429], "penalize": r.choice(["narrowest", "all"])}}
+        if r.random() < 0.5:
+            errors["rateLimited"]["defaultPenalty"] = r.choice(["1ms", "2s", "7m"])
+        if r.random() < 0.3:
+            errors["rateLimited"]["maxPenalty"] = r.choice(["1s", "1h"])
+        accounts = [{"name": "a", "provider": "p"}, {"name": "b", "provider": "p"}]
+        if r.random() < 0.5:
+            accounts[0]["budget"] = {"share": r.choice(["50%", "1/3", "0.8"])}
+        if r.random() < 0.2 and "account" in limits[0]["scope"]["by"]:
+            accounts[1]["limits"] = [{**limits[0], **({"max": 2} if "max" in limits[0] else {})}]
+        reserve = r.choice(["0%", "10%", "1/3"])
+        self.line(op="config", startedAt=Number(ms(self.now - r.choice([0, 1, DAY]))),
+                  providers=[{"name": "p", "baseUrl": "http://127.0.0.1:1", "limits": limits, "errors": errors}],
+                  accounts=accounts, settings={"budget": {"retryReserve": reserve}})
+        self.spans += [SECOND, HOUR] if self.focus == "any" else [SECOND]
+
+    # ---- calls ----
+
+    def pass_time(self):
+        r = self.r
+        if r.random() < (0.35 if self.focus in ("any", "holds") else 0.6):
+            return
+        if self.marks and r.random() < 0.3:
+            length, shift = r.choice(self.marks)
+            at = (self.now - shift) // length * length + length + shift
+            at += r.choice([-SECOND, -1000, -1, 0, 0, 1, 50 * 1000])
+        else:
+            at = self.now + r.choice(self.spans) * r.choice([1, 1, 1, 2, 5]) + r.choice([-1, 0, 0, 1])
+        self.now = min(max(self.now, at), 2**53 - 100 * DAY)
+
+    def amount(self):
+        r = self.r
+        pick = [0, 1, 333333, 10**6, 2 * 10**6, 1700000, 5 * 10**6, r.randrange(10**7)]
+        return r.choice(pick + ([2**53 - 1, 2**52] if r.random() < 0.05 else []) + ([2431, 600] * 4))
+
+    def request(self):
+        r = self.r
+        members = {"provider": "p", "account": r.choice("aab"), "wait": 0}
+        if r.random() < 0.7:
+            members["endpoint"] = "/{x}"
+            members["method"] = r.choice(["GET", "POST"])
+            members["vars"] = {"x": r.choice("12")}
+        if r.random() < 0.5:
+            members["cost"] = Number(units(self.amount()))
+        if r.random() < 0.4:
+            members["tenant"] = r.choice("st")
+        if r.random() < 0.25:
+            members["priority"] = r.choice(["critical", "low"])
+        if r.random() < 0.25:
+            members["retry"] = True
+        return members
+
+    def acquire(self):
+        r = self.r
+        members = self.request()
+        if r.random() < 0.5:
+            hold = r.choice(self.spans)
+            members["hold"] = Number(ms(hold))
+        if r.random() < (0.4 if self.focus in ("any", "holds") else 0.15):
+            ttl = r.choice([1000, SECOND, 3 * SECOND, MINUTE, HOUR])
+            members["ttl"] = Number(ms(ttl))
+            self.spans.append(ttl)
+        self.count += 1
+        self.held.append(f"i{self.count}")
+        self.line(at=Number(ms(self.now)), op="acquire", id=f"i{self.count}", **members)
+
+    def reset(self):
+        r = self.r
+        span = r.choice(self.spans)
+        kind = r.random()
+        if kind < 0.4:
+            return r.choice(["0", "1", "59", "3600", str(span // SECOND), f"{span / SECOND:.3f}"])
+        if kind < 0.7:
+            return f"{max(self.now + r.choice([-1, 1]) * span, 0) // SECOND}"
+        return r.choice(["", "soon", "-1", "1e9", "99999999999999999999"])
+
+    def headers(self):
+        r = self.r
+        found = {}
+        if self.focus == "headers" and r.random() < 0.6:
+            return {"X-Left": r.choice(["2", "5", "9"])}
+        if r.random() < 0.3:
+            found["X-Limit"] = r.choice(["5", "10", "100", "3", "-1", "0", "NaN"])
+        if r.random() < 0.6:
+            found["X-Left"] = r.choice(["0", "1", "2", "5", "9", "60", "-1", ""])
+        if r.random() < 0.5:
+            found["X-Reset"] = self.reset()
+        if r.random() < 0.2:
+            found["Retry-After"] = r.choice(["0", "1", "0.001", "3600", "x", f"{max(self.now, 0) // SECOND}"])
+        return found
+
+    def lease(self):
+        return self.r.choice(self.held[-8:] if self.r.random() < 0.8 else self.held)
+
+    def observe(self):
+        often = [200, 200, 200, 429, 429, 500, 404] if self.focus == "any" else [200] * 12 + [429, 500]
+        status = self.r.choice(often)
+        self.line(at=Number(ms(self.now)), op="observe", id=self.lease(), status=status, headers=self.headers())
+
+    def release(self):
+        r = self.r
+        name = self.held[-1] if self.focus == "flight" and r.random() < 0.5 else self.lease()
+        members = {}
+        if self.focus != "any":
+            members["outcome"] = r.choice(["success", "failure", "cancelled", "cancelled"])
+        elif r.random() < 0.7:
+            members["outcome"] = r.choice(["success", "success", "throttled", "failure", "cancelled"])
+        if r.random() < 0.4:
+            members["cost"] = Number(units(self.amount()))
+        if r.random() < 0.95:
+            self.held.remove(name)
+        self.line(at=Number(ms(self.now)), op="release", id=name, **members)
+
+    def check(self):
+        mode = self.r.choice(["acquire", "enforcer"])
+        self.line(at=Number(ms(self.now)), op="check", id="c", mode=mode, **self.request())
+
+    def probe(self):
+        """More than any limit holds: the refusal tells how much there is."""
+        members = {**self.request(), "cost": Number("9000000000")}
+        self.line(at=Number(ms(self.now)), op="check", id="c", **members)
+
+    def step(self):
+        self.pass_time()
+        pick = self.r.random()
+        acquire, release, observe = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85)}.get(
+            self.focus, (0.45, 0.62, 0.85))
+        if self.focus != "any" and self.r.random() < 0.2:
+            self.probe()
+        if pick < acquire or not self.held:
+            self.acquire()
+        elif pick < release:
+            self.release()
+        elif pick < observe:
+            self.observe()
+        elif pick < 0.90:
+            self.line(at=Number(ms(self.now)), op="renew", id=self.lease())
+        elif pick < 0.97:
+            self.check()
+        else:
+            self.line(at=Number(ms(self.now)), op="advance")
+
+
+def trace(seed, calls=80):
+    return "\n".join(Trace(seed, calls).lines) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(trace(int(sys.argv[1])))

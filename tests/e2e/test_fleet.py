@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""A fleet's scripts in a real Redis: decisions equal to the core's, and what happens to the store meanwhile.
+
+FLEET_TRACES=5000 compares so many random traces instead of 300 (60 under the sanitizers); FLEET_SEED=N begins at
+another one.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from house import RATION, ROOT, until
+from test_outside import free_port
+
+sys.path.insert(0, str(ROOT / "tests" / "differential"))
+import traces  # noqa: E402
+
+GOLDEN = ROOT / "tests" / "golden"
+CALLS = pathlib.Path(RATION).parent / "tests" / "differential" / "fleet_calls"
+SLOT = ('{"op":"config","providers":[{"name":"p","limits":[{"name":"slots","kind":"concurrency","max":1}]}],'
+        '"accounts":[{"name":"a","provider":"p"}]}\n')
+
+
+def acquire(at, name):
+    return f'{{"at":{at},"op":"acquire","id":"{name}","account":"a"}}\n'
+
+
+class Store:
+    """Debian's Redis on a socket and a port of its own, without a disk."""
+
+    def __init__(self, folder, *options):
+        self.path = folder / "s"
+        self.port = free_port()
+        self.url = f"unix:{self.path}"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.path),
+             "--save", "", "--appendonly", "no", "--dir", str(folder), *options], stdout=subprocess.DEVNULL)
+        until(lambda: b"PONG" in self.ask("PING") or b"NOAUTH" in self.ask("PING"), "a store that answers")
+
+    def ask(self, *words):
+        done = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, timeout=30)
+        return done.stdout + done.stderr
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    if shutil.which("redis-server") is None:
+        pytest.skip("no redis-server")
+    one = Store(tmp_path_factory.mktemp("redis"))
+    yield one
+    one.close()
+
+
+def replay(url, trace, **options):
+    return subprocess.run([RATION, "replay", "--store", url, str(trace)], capture_output=True, text=True,
+                          timeout=120, **options)
+
+
+class Replaying:
+    """A replay that is fed some lines at a time; blank ones fill the piece that it reads at once."""
+
+    PIECE = 64 * 1024
+
+    def __init__(self, url):
+        self.process = subprocess.Popen([RATION, "replay", "--store", url, "-"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def feed(self, text):
+        self.process.stdin.write(text + "\n" * (self.PIECE - len(text)))
+        self.process.stdin.flush()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+
+def why_not(trace):
+    """What the scripts cannot do yet of a golden trace; None: they can."""
+    text = trace.read_text()
+    for word, what in (('"kind": "share"', "share limits"), ('"kind": "adaptive"', "adaptive limits"),
+                       ('"breaker"', "breakers")):
+        if word in text or word.replace(" ", "") in text:
+            return what
+    return None
+
+
+def test_golden_traces(store):
+    """All that can be carried out are: the rest says why not."""
+    equal, others = 0, []
+    for trace in sorted(GOLDEN.glob("*.trace.jsonl")):
+        done = replay(store.url, trace)
+        assert done.returncode in (0, 2), f"{trace.name}: {done.stdout}{done.stderr}"
+        if done.returncode == 0:
+            assert "answers of the store are the core's" in done.stdout
+            assert why_not(trace) is None, f"{trace.name} is compared, but {why_not(trace)} were thought impossible"
+            equal += 1
+        else:
+            assert done.stderr.startswith(f"{trace}:") and "yet" in done.stderr or "engine alone" in done.stderr
+            others.append((trace.name, done.stderr))
+    unexpected = [(name, why) for name, why in others
+                  if not why_not(GOLDEN / name) and "waits" not in why and "operators" not in why
+                  and "engine alone" not in why and "strict" not in why]
+    assert not unexpected
+    assert equal >= 28
+
+
+def test_random_traces(store, tmp_path):
+    count = int(os.environ.get("FLEET_TRACES", "60" if "build-asan" in RATION else "300"))
+    first = int(os.environ.get("FLEET_SEED", "1"))
+    faults, answers = [], 0
+
+    def compare(seed):
+        path = tmp_path / f"{seed}.jsonl"
+        path.write_text(traces.trace(seed))
+        done = replay(store.url, path)
+        path.unlink()
+        return seed, done
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for seed, done in pool.map(compare, range(first, first + count)):
+            if done.returncode == 0:
+                answers += int(done.stdout.split()[0])
+            else:
+                faults.append(f"python3 tests/differential/traces.py {seed}: {done.stdout}{done.stderr}")
+    assert not faults, "\n".join(faults[:3])
+    assert answers > 40 * count
+    assert store.ask("DBSIZE").strip() == b"0", "a replay removes its fleet"
+
+
+def test_calls(store):
+    done = subprocess.run([CALLS, store.url], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "STDOUT"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert store.ask("DBSIZE").strip() == b"0"
+
+
+def test_a_difference_is_shown(store):
+    """Somebody removes the fleet's keys: the slot is free there, and held in the core."""
+    one = Replaying(f"redis://127.0.0.1:{store.port}")
+    one.feed(SLOT + acquire(0, "i"))
+    until(lambda: b"lease" in store.ask("KEYS", "ration:*"), "a lease in the store")
+    assert b"OK" in store.ask("FLUSHALL")
+    one.feed(acquire(1, "j"))
+    status, out, err = one.end()
+    assert status == 1 and err == ""
+    assert out.splitlines()[0].endswith(": differs")
+    assert "core: refused concurrency_full" in out and "store: granted" in out
+
+
+def test_forgotten_scripts_are_loaded_again(store):
+    one = Replaying(store.url)
+    one.feed(SLOT + acquire(0, "i"))
+    until(lambda: b"lease" in store.ask("KEYS", "ration:*"), "a lease in the store")
+    assert b"OK" in store.ask("SCRIPT", "FLUSH")
+    one.feed(acquire(1, "j"))
+    assert one.end() == (0, "2 answers of the store are the core's\n", "")
+
+
+def test_a_store_that_dies(tmp_path):
+    mortal = Store(tmp_path)
+    one = Replaying(mortal.url)
+    one.feed(SLOT + acquire(0, "i"))
+    until(lambda: b"lease" in mortal.ask("KEYS", "ration:*"), "a lease in the store")
+    mortal.close()
+    one.feed(acquire(1, "j"))
+    status, out, err = one.end()
+    assert status == 2 and out == ""
+    assert ": the store: " in err
+
+
+def test_a_store_with_a_password(tmp_path):
+    user = ["--user", "app", "on", ">wrong-horse", "~ration:*", "+@all"]
+    guarded = Store(tmp_path, "--requirepass", "open sesame", *user)
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(SLOT + acquire(0, "i"))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RATION_STORE")}
+    try:
+        done = replay(guarded.url, trace, env=clean)
+        assert done.returncode == 2 and "NOAUTH" in done.stderr
+        done = replay(guarded.url, trace, env={**clean, "RATION_STORE_PASSWORD": "shut barley"})
+        assert done.returncode == 2 and "WRONGPASS" in done.stderr and "barley" not in done.stderr
+        done = replay(guarded.url, trace, env={**clean, "RATION_STORE_PASSWORD": "open sesame"})
+        assert done.returncode == 0
+        done = replay(guarded.url, trace,
+                      env={**clean, "RATION_STORE_USER": "app", "RATION_STORE_PASSWORD": "wrong-horse"})
+        assert done.returncode == 0
+    finally:
+        guarded.close()
+
+
+NOT_A_STORE = "not a store: redis://HOST:PORT or unix:PATH is (a user and a password come from the environment)"
+
+
+@pytest.mark.parametrize("url, told", [
+    ("127.0.0.1:6379", NOT_A_STORE),
+    ("redis://", NOT_A_STORE),
+    ("redis://:6379", NOT_A_STORE),
+    ("redis://h:0", NOT_A_STORE),
+    ("redis://h:65536", NOT_A_STORE),
+    ("redis://h:6379x", NOT_A_STORE),
+    ("redis://me:secret@h:6379", NOT_A_STORE),
+    ("redis://h:6379/0", NOT_A_STORE),
+    ("rediss://h:6379", NOT_A_STORE),
+    ("unix:/nowhere", "No such file or directory"),
+    ("redis://127.0.0.1:1", "Connection refused"),
+], ids=lambda value: value[:30])
+def test_no_store(url, told, tmp_path):
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(SLOT + acquire(0, "i"))
+    done = replay(url, trace)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == f"{trace}:2: {told}\n"
+
+
+@pytest.mark.parametrize("arguments, told", [
+    (["--store"], "--store needs the URL of a Redis, such as redis://127.0.0.1:6379"),
+    (["--store", "unix:s", "--verify", "x"], "--store compares with the engine, --verify with what was recorded"),
+], ids=["no URL", "with --verify"])
+def test_arguments(arguments, told):
+    done = subprocess.run([RATION, "replay", *arguments], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2 and told in done.stderr
