@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "serve/api.h"
 #include "serve/reply.h"
 #include "serve/status.h"
@@ -32,15 +33,16 @@ struct rn_control {
     rn_server *server;
     rn_api *api;
     ration_time started_at;
-    uint64_t snapshots; /* taken */
+    uint64_t snapshots; /* of which the status was told */
+    rn_history *history;
+    rn_timer sample; /* the next one for it */
 };
 
 static void snapshot_take(rn_control *control, rn_snapshot *out)
 {
     const rn_clock *clock = rn_loop_clock(control->loop);
 
-    *out = (rn_snapshot){.id = ++control->snapshots,
-                         .now = rn_loop_now(control->loop),
+    *out = (rn_snapshot){.now = rn_loop_now(control->loop),
                          .started_at = control->started_at,
                          .gateway = *rn_gateway_counts(control->gateway),
                          .clock_forward = clock->steps_forward,
@@ -60,6 +62,18 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
         out->exchanges[i] = rn_gateway_in_state(control->gateway, (rn_exchange_state)i);
     if (control->keeper != NULL)
         rn_keeper_look_at(control->keeper, &out->keeper);
+}
+
+static void on_sample(void *user, ration_time now)
+{
+    rn_control *control = user;
+    rn_history_counts counts;
+    rn_snapshot snapshot;
+
+    snapshot_take(control, &snapshot);
+    rn_snapshot_counts(&snapshot, &counts);
+    rn_history_add(control->history, now, &counts);
+    (void)rn_timer_set(&control->sample, rn_time_add(now, RN_HISTORY_STEP_US));
 }
 
 /* ---- pages: each writes its body and returns the status */
@@ -100,6 +114,7 @@ static int page_status(rn_control *control, rn_output *out)
     rn_snapshot snapshot;
 
     snapshot_take(control, &snapshot);
+    snapshot.id = ++control->snapshots;
     const rn_status_parts parts = {.decider = control->decider,
                                    .gateway = control->gateway,
                                    .planning = control->planning,
@@ -107,6 +122,12 @@ static int page_status(rn_control *control, rn_output *out)
     const int err = rn_status_write(&snapshot, &parts, out);
     rn_gateway_touch(control->gateway);
     return err == RATION_OK ? 200 : 503;
+}
+
+static int page_history(rn_control *control, rn_output *out)
+{
+    rn_history_write(control->history, control->started_at, out);
+    return 200;
 }
 
 static const struct page {
@@ -119,6 +140,7 @@ static const struct page {
     {"/readyz", "text/plain; charset=utf-8", true, page_ready},
     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", false, page_metrics},
     {"/v1/status", "application/json", false, page_status},
+    {"/v1/history", "application/json", false, page_history},
 };
 
 /* A target without its query. */
@@ -256,13 +278,17 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->keeper = options->keeper;
     control->reloads = options->reloads;
     control->started_at = rn_loop_now(options->loop);
-    int err = rn_api_new(&api, &control->api);
+    rn_timer_init(&control->sample, control->loop, on_sample, control);
+    int err = rn_history_new(&control->history);
+    if (err == RATION_OK)
+        err = rn_api_new(&api, &control->api);
     if (err == RATION_OK)
         err = rn_server_new(options->loop, &server, &handlers, control, &control->server, error);
     if (err != RATION_OK) {
         rn_control_free(control);
         return err;
     }
+    on_sample(control, control->started_at);
     *out = control;
     return RATION_OK;
 }
@@ -281,6 +307,8 @@ void rn_control_free(rn_control *control)
 {
     if (control == NULL)
         return;
+    rn_timer_stop(&control->sample);
+    rn_history_free(control->history);
     rn_server_free(control->server);
     rn_api_free(control->api);
     rn_mem_free(rn_mem_default(), control);

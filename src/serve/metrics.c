@@ -8,6 +8,8 @@
  */
 #include "serve/snapshot.h"
 
+#include <string.h>
+
 #include "base/text.h"
 
 typedef void metric_series(rn_output *out, const char *name, const rn_snapshot *s);
@@ -421,4 +423,13 @@ void rn_metrics_write(const rn_snapshot *s, const rn_families *families, rn_outp
             head_write(out, rn_family_name((rn_family)i), rn_family_type((rn_family)i), rn_family_help((rn_family)i));
         rn_output_raw(out, (ration_text){samples->data, samples->size});
     }
+}
+
+void rn_snapshot_counts(const rn_snapshot *s, rn_history_counts *out)
+{
+    *out = (rn_history_counts){.refusals = {0}};
+    memcpy(out->waits, s->gateway.waits, sizeof out->waits);
+    memcpy(out->outcomes, s->gateway.outcomes, sizeof out->outcomes);
+    for (size_t i = 0; i < RATION_REASON_COUNT; i++)
+        out->refusals[i] = rn_snapshot_refusals(s, (ration_reason)i);
 }

@@ -4,6 +4,7 @@
 
 #include "serve/families.h"
 #include "serve/gateway.h"
+#include "serve/history.h"
 #include "serve/keeper.h"
 #include "serve/planning.h"
 #include "serve/reload.h"
@@ -11,7 +12,7 @@
 
 /* What the process looks like at one instant, gathered once for every page that shows it. */
 typedef struct rn_snapshot {
-    uint64_t id; /* one more than that of the one before, in this process */
+    uint64_t id; /* of the status: one more than that of the one before, in this process */
     ration_time now;
     ration_time started_at;
     ration_totals totals;
@@ -33,6 +34,9 @@ typedef struct rn_snapshot {
 
 /* Refusals with this reason, by the decider and by the gateway itself. */
 uint64_t rn_snapshot_refusals(const rn_snapshot *snapshot, ration_reason reason);
+
+/* What the history keeps of it. */
+void rn_snapshot_counts(const rn_snapshot *snapshot, rn_history_counts *out);
 
 /* The Prometheus text of `GET /metrics`. */
 void rn_metrics_write(const rn_snapshot *snapshot, const rn_families *families, rn_output *out);

@@ -272,7 +272,7 @@ static void holds_write(rn_output *out, const rn_gateway *gateway)
 
 /* ---- totals */
 
-static void totals_write(const rn_snapshot *s, rn_output *out)
+static void totals_write(const rn_snapshot *s, const rn_history_counts *counts, rn_output *out)
 {
     uint64_t rejected = 0;
 
@@ -307,44 +307,18 @@ static void totals_write(const rn_snapshot *s, rn_output *out)
     rn_output_open(out, "totals", '{');
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         rn_output_int(out, rows[i].name, (int64_t)rows[i].value);
-    rn_output_open(out, "refusals", '{');
-    for (int i = RATION_REASON_NONE + 1; i < RATION_REASON_COUNT; i++) {
-        const uint64_t count = rn_snapshot_refusals(s, (ration_reason)i);
-        if (count > 0)
-            rn_output_int(out, ration_reason_name((ration_reason)i), (int64_t)count);
-    }
-    rn_output_close(out, '}');
+    rn_history_refusals_write(counts, out);
     rn_output_open(out, "upstreamErrors", '{');
     for (int i = 0; i <= RN_UPSTREAM_BROKEN; i++) {
         if (s->gateway.faults[i] > 0)
             rn_output_int(out, rn_upstream_fault_name((rn_upstream_fault)i), (int64_t)s->gateway.faults[i]);
     }
     rn_output_close(out, '}');
-    rn_output_open(out, "outcomes", '{');
-    for (int i = 0; i < RN_OUTCOMES; i++)
-        rn_output_int(out, ration_outcome_name((ration_outcome)i), (int64_t)s->gateway.outcomes[i]);
-    rn_output_close(out, '}');
+    rn_history_outcomes_write(counts, out);
     rn_output_open(out, "healthChecks", '{');
     for (int i = 0; i < RN_CHECK_RESULTS; i++)
         rn_output_int(out, rn_check_result_name((rn_check_result)i), (int64_t)s->gateway.checks[i]);
     rn_output_close(out, '}');
-    rn_output_close(out, '}');
-}
-
-/* How long granted calls had waited, by priority: counts below each bound. Two of them tell of the time between. */
-static void waits_write(const rn_snapshot *s, rn_output *out)
-{
-    rn_output_open(out, "waits", '{');
-    rn_output_open(out, "boundsMs", '[');
-    for (size_t i = 0; i < RN_HISTOGRAM_BUCKETS; i++)
-        rn_output_ms(out, NULL, rn_histogram_bound(i));
-    rn_output_close(out, ']');
-    for (int i = RATION_PRIORITY_CRITICAL; i <= RATION_PRIORITY_LOW; i++) {
-        rn_output_open(out, ration_priority_name((ration_priority)i), '[');
-        for (size_t j = 0; j <= RN_HISTOGRAM_BUCKETS; j++)
-            rn_output_int(out, NULL, (int64_t)s->gateway.waits[i].counts[j]);
-        rn_output_close(out, ']');
-    }
     rn_output_close(out, '}');
 }
 
@@ -423,6 +397,9 @@ static void ledger_write(const rn_keeper_status *keeper, rn_output *out)
 
 int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_output *out)
 {
+    rn_history_counts counts;
+
+    rn_snapshot_counts(s, &counts);
     rn_output_open(out, NULL, '{');
     rn_output_int(out, "snapshot", (int64_t)s->id);
     rn_output_str(out, "version", RATION_VERSION);
@@ -432,8 +409,8 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     rn_output_bool(out, "draining", s->draining != 0);
     rn_output_int(out, "held", (int64_t)s->totals.held);
     rn_output_int(out, "waiting", (int64_t)s->totals.waiting);
-    totals_write(s, out);
-    waits_write(s, out);
+    totals_write(s, &counts, out);
+    rn_history_waits_write(&counts, out);
     traffic_write(s, out);
     config_write(&s->reloads, out);
     recording_write(parts->recording, out);

@@ -269,6 +269,21 @@ def test_charts_show_their_snapshot(browser, busy):
     assert browser.seen()["errors"] == []
 
 
+def test_charts_know_of_the_time_before(browser, provider, gateway):
+    """What happened before the page was opened: the server has it, from its start on."""
+    gw = gateway(one_provider(provider(hello).url, [slots(1)]))
+    first = json.loads(get(gw, "/v1/history")[2])
+    assert first["startedAt"] == gw.status()["startedAt"] and len(first["samples"]) >= 1
+    assert first["samples"][0]["outcomes"] == {"success": 0, "throttled": 0, "failure": 0, "cancelled": 0}
+    assert gw.call("GET", "/a/x").status == 200
+    gw.until(lambda s: s["totals"]["outcomes"]["success"] == 1, "it has ended")
+    browser.open(url=url(gw, "#/charts"))
+    counts = "[...document.querySelectorAll('[aria-labelledby=outcomes-name] tbody td:last-child')]"
+    assert browser.until(code=f"{counts}.reduce((sum, cell) => sum + Number(cell.textContent), 0)") == 1
+    assert browser.text("[aria-labelledby=outcomes-name] thead th:last-child") == "success"
+    assert browser.seen()["errors"] == []
+
+
 def test_loans_are_drawn(browser, gateway):
     """A tenant holds more than its guarantee while the other is idle: who lends, who borrows, how much."""
     share = {"name": "shared", "kind": "share", "ceiling": 4, "counts": "requests", "reclaimHorizon": "300ms",

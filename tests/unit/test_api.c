@@ -48,6 +48,12 @@ static int more_renew(rn_decider *d, ration_time now, ration_lease lease)
     return also.renew_err;
 }
 
+static void more_totals(const rn_decider *base, ration_totals *out)
+{
+    (void)base;
+    *out = (ration_totals){.submitted = 0};
+}
+
 static int more_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
                       ration_decision *out)
 {
@@ -79,6 +85,7 @@ static void scene_open(scene *s)
     s->ops.observe = more_observe;
     s->ops.renew = more_renew;
     s->ops.check = more_check;
+    s->ops.totals = more_totals;
     s->stage.decider.base.ops = &s->ops;
 
     const rn_control_options options = {

@@ -361,7 +361,7 @@ function waitChart(status) {
         series: found.map(({ name, colour, dash, width }) => ({ name, colour, dash, width, gaps: true })),
         current: { data: [found[0]?.times ?? [], ...found.map((one) => one.values)], range: range(status) },
         format: span,
-        empty: "No call has been granted since this page was opened.",
+        empty: "No call has been granted meanwhile.",
         least: 10,
     });
 }
@@ -396,8 +396,9 @@ export function view(store) {
         h(
             "p",
             { class: "quiet" },
-            `The last 15 minutes in steps of ${BIN_MS / 1000} s, as far as this page has been open: ` +
-                `since ${instant(since() ?? status.now, status.now)}. Budgets as far back as their window.`,
+            `The last 15 minutes in steps of ${BIN_MS / 1000} s, as far as they are known: since ` +
+                `${instant(since() ?? status.now, status.now)}; keys and tenants since this page was opened. ` +
+                "Budgets as far back as their window.",
         ),
         h(
             "div",
@@ -412,7 +413,7 @@ export function view(store) {
                 status,
                 counts("outcomes", ["success", "throttled", "failure", "cancelled"]),
                 (one) => one,
-                "No call has ended since this page was opened.",
+                "No call has ended meanwhile.",
             ),
             bars(
                 "refusals",
@@ -420,7 +421,7 @@ export function view(store) {
                 status,
                 counts("refusals"),
                 reason,
-                "Nobody has been refused since this page was opened.",
+                "Nobody has been refused meanwhile.",
             ),
         ),
     );

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The last quarter of an hour, from the statuses that this page has read: what was counted in between, by bins.
+ * The last quarter of an hour, from what the server has kept and the statuses that this page has read since: what was
+ * counted in between, by bins.
  *
  * A status has counts since the start of the process, so two of them say what happened in the time between. When the
  * process is another one than before, what was known is of no use any more.
@@ -23,10 +24,17 @@ export function rowName(row) {
     return `${row.limit} at ${row.key} (${row.provider})`;
 }
 
-/** A status has been read. */
-export function sample(status) {
+/** What the server knows of the time before this page was opened: counts, but no keys. */
+function backfill(past, before) {
+    const known = new Map();
+    return past.samples.filter((one) => one.at < before).map((one) => ({ ...one, adaptive: known, share: known }));
+}
+
+/** A status has been read; `past` is what the server had counted before, where it is another process than was known. */
+export function sample(status, past) {
     if (status.startedAt !== startedAt) samples = [];
     startedAt = status.startedAt;
+    if (past?.startedAt === startedAt && samples.length === 0) samples = backfill(past, status.now);
     samples.push({
         at: status.now,
         waits: status.waits,
@@ -56,12 +64,13 @@ export function lines(picks) {
     return [samples.map((one) => one.at / 1000), ...picks.map((pick) => samples.map((one) => pick(one) ?? null))];
 }
 
-/** The last sample of each bin, the first of them being where counting begins. */
+/** The first sample, where counting begins, and the last one of each bin. */
 function edges() {
     const found = [];
     for (const one of samples) {
         const bin = Math.floor(one.at / BIN_MS);
-        if (found.length > 0 && found[found.length - 1].bin === bin) found[found.length - 1].sample = one;
+        if (found.length === 0) found.push({ bin: bin - 1, sample: one });
+        else if (found[found.length - 1].bin === bin) found[found.length - 1].sample = one;
         else found.push({ bin, sample: one });
     }
     return found;

@@ -171,10 +171,11 @@ export class Store {
                 more[path] = { error: error.message, status: error.status };
             }
         }
+        const past = value.startedAt === this.status?.startedAt ? null : (await this.read("/v1/history")).value;
         if (needs === this.needs) this.more = more;
         this.status = value;
         this.period = Math.min(SLOWEST_MS, Math.max(1000, (1000 * size) / LARGE));
-        this.samplers.forEach((sampler) => sampler(value));
+        this.samplers.forEach((sampler) => sampler(value, past));
     }
 
     /** The stream of events: each is a reason to read again. It needs a header, so it is not an EventSource. */
