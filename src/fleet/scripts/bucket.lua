@@ -3,6 +3,14 @@
 -- Limits of kind `rate`: core/bucket.c. One microsecond earns `earn`, one micro-unit costs `price`.
 -- Invariant: -cap <= credit <= cap <= 2^53.
 local function bucket_kind()
+    -- a * b of a, b >= 0, or something above 2^53 where it is above that.
+    local function product(a, b)
+        if b ~= 0 and a > div_floor(MAX, b) then
+            return 2 * MAX
+        end
+        return a * b
+    end
+
     local function refill(c)
         local spec = c.spec
         local idle = now - c.at

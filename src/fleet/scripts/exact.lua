@@ -34,25 +34,3 @@ local function div_ceil_sum(a, b, c)
     -- Two remainders: more than nothing, and more than c where they do not fit beneath it.
     return quotient + (rest_a > c - rest_b and 2 or 1)
 end
-
--- a * b of a, b >= 0, or something above 2^53 where it is above that.
-local function product(a, b)
-    if b ~= 0 and a > div_floor(MAX, b) then
-        return 2 * MAX
-    end
-    return a * b
-end
-
--- floor(m * num / den)
-local function ratio_of(m, num, den)
-    return div_floor(m, den) * num + div_floor(fmod(m, den) * num, den)
-end
-
--- Sums of which only differences count: they wrap at 2^53.
-local function wrapping_add(sum, amount)
-    return sum >= MAX - amount and sum - (MAX - amount) or sum + amount
-end
-
-local function wrapping_since(sum, before)
-    return sum >= before and sum - before or sum + (MAX - before)
-end

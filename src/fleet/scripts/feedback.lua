@@ -1,7 +1,51 @@
 -- SPDX-License-Identifier: MIT
 --
--- What providers say: core/feedback.c. A call's status counts once. Which limits a penalty falls on follows from the
--- request's rules, so the call says it; none means the account.
+-- What providers say: core/feedback.c, and what it does to penalties: core/penalty.c. A call's status counts once.
+-- Which limits a penalty falls on follows from the request's rules, so the call says it; none means the account.
+local DOUBLED_MAX = 600 * SECOND
+
+local function doubled(doublings)
+    local wait = call.penalty.default
+
+    for _ = 2, doublings do
+        if wait >= DOUBLED_MAX then
+            break
+        end
+        wait = wait * 2
+    end
+    return min(wait, DOUBLED_MAX)
+end
+
+-- A penalty is { began, ends, doublings }. Returns the one after a 429 for a lease granted at `granted_at`.
+local function penalty_hit(p, granted_at, retry_at)
+    local known = p and now < p[2] + KEPT
+    local began, ends, doublings = now, -MAX, 0
+
+    if known then
+        began, ends, doublings = p[1], p[2], p[3]
+    end
+    if not known or began < granted_at then
+        began, doublings = now, doublings + 1
+    end
+
+    local wanted = retry_at and retry_at > now and retry_at or now + doubled(doublings)
+    local last = min(wanted, min(now + call.penalty.max, MAX))
+
+    if not known or ends < last then
+        ends = last
+    end
+    return { began, ends, doublings }
+end
+
+-- A success of a lease granted at `granted_at`. True: it changed something.
+local function penalty_success(p, granted_at)
+    if p and p[1] < granted_at and p[3] > 0 then
+        p[3] = 0
+        return true
+    end
+    return false
+end
+
 local function teach(counters, lease, limited)
     for i, c in ipairs(counters) do
         if c.kind == QUOTA then

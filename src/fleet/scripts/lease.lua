@@ -15,10 +15,10 @@ local kinds = {} -- made when the first counter of the kind is read: most calls 
 local lost = {} -- ids and instants of the leases that this call has taken back
 
 local function kind_of(number)
-    if not kinds[number] then
-        kinds[number] = MAKERS[number]()
-    end
-    return kinds[number]
+    local kind = kinds[number] or MAKERS[number]()
+
+    kinds[number] = kind
+    return kind
 end
 
 -- ---- counters ----
@@ -124,31 +124,31 @@ local function lease_alive(lease)
     end
 end
 
-local function lease_lose(id, at)
-    local lease, cell = lease_at(id)
-
-    if not lease or lease.released then
-        return
-    end
-    for _, hold in ipairs(lease.holds) do
-        if hold[2] == CONCURRENCY then
-            slots_give_back(counter_at(prefix .. hold[1], CONCURRENCY), id, hold[3], lease.ends_at)
-        elseif hold[2] == QUOTA then
-            quota_lose(counter_at(prefix .. hold[1], QUOTA), lease, hold[3], hold[4], at)
-        end
-    end
-    cell.lease = nil
-    cell.gone = true
-    changed(cell)
-    lost[#lost + 1] = id
-    lost[#lost + 1] = at
-end
-
 local function reap()
     local key = prefix .. 'leases'
 
     if now < head.first then
         return
+    end
+
+    local function lease_lose(id, at)
+        local lease, cell = lease_at(id)
+
+        if not lease or lease.released then
+            return
+        end
+        for _, hold in ipairs(lease.holds) do
+            if hold[2] == CONCURRENCY then
+                slots_give_back(counter_at(prefix .. hold[1], CONCURRENCY), id, hold[3], lease.ends_at)
+            elseif hold[2] == QUOTA then
+                quota_lose(counter_at(prefix .. hold[1], QUOTA), lease, hold[3], hold[4], at)
+            end
+        end
+        cell.lease = nil
+        cell.gone = true
+        changed(cell)
+        lost[#lost + 1] = id
+        lost[#lost + 1] = at
     end
 
     local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES')

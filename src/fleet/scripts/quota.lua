@@ -38,6 +38,20 @@ local function quota_lose(c, lease, charge, arrival, at)
 end
 
 local function quota_kind()
+    -- floor(m * num / den)
+    local function ratio_of(m, num, den)
+        return div_floor(m, den) * num + div_floor(fmod(m, den) * num, den)
+    end
+
+    -- Sums of which only differences count: they wrap at 2^53.
+    local function wrapping_add(sum, amount)
+        return sum >= MAX - amount and sum - (MAX - amount) or sum + amount
+    end
+
+    local function wrapping_since(sum, before)
+        return sum >= before and sum - before or sum + (MAX - before)
+    end
+
     -- ---- flight: core/quota_flight.c ----
 
     local function has_arrived(c, granted_at, at)
@@ -200,96 +214,6 @@ local function quota_kind()
         end
     end
 
-    local function window_classify(c, reset)
-        local _, finish = calendar_window(c, now)
-
-        if finish + c.spec.length < reset then
-            return 'far'
-        end
-        if reset <= c.start then
-            return 'stale'
-        end
-        return now < reset and 'coming' or 'past'
-    end
-
-    local function may_bring(c, at)
-        return not c.brought_at or at - c.brought_at >= div_floor(c.spec.length, 2)
-    end
-
-    local function known_before(c, reset)
-        local straddling = part_of(c, reset)
-        local before = 0
-
-        for i = #c.holds, 1, -1 do
-            local hold = c.holds[i]
-
-            if hold[ORDER] < c.first_order or part_of(c, hold[GRANTED]) < straddling then
-                break
-            end
-            if hold[GRANTED] < reset then
-                before = clamp(before + hold[CHARGE])
-            end
-        end
-        for _, ended in ipairs(c.ended) do
-            if ended[1] >= c.start and ended[1] < reset and part_of(c, ended[1]) == straddling then
-                before = clamp(before + ended[2])
-            end
-        end
-        return before
-    end
-
-    local function begin_in_the_past(c, reset)
-        local b = window_shifted(c, now, reset - c.computed_end)
-
-        for i = #c.holds, 1, -1 do
-            local hold = c.holds[i]
-
-            if hold[ORDER] < c.first_order or hold[GRANTED] < b.start then
-                break
-            end
-            b.first_order = hold[ORDER]
-        end
-        for i = part_of(c, b.start), PARTS do
-            b.used = clamp(b.used + c.parts[i])
-        end
-        b.used = max(0, min(b.used - known_before(c, b.start), c.used))
-        window_begin(c, b)
-    end
-
-    local function begin_with(c, hold, reset)
-        local _, computed_end = calendar_window(c, c.computed_end)
-
-        c.brought_at = max(c.brought_at or now, now)
-        window_begin(c, {
-            start = max(hold[GRANTED], c.start),
-            first_order = hold[ORDER],
-            used = clamp(hold[CHARGE] + wrapping_since(c.spent, hold[SPENT])),
-            computed_end = computed_end,
-            offset = reset - computed_end,
-        })
-    end
-
-    local function window_reset(c, hold, reset)
-        local later = reset - c.finish
-
-        if later >= div_floor(c.spec.length, 2) then
-            begin_with(c, hold, reset)
-            return
-        end
-        if later < 0 then
-            if not may_bring(c, reset) then
-                return
-            end
-            c.brought_at = reset
-        end
-        if reset <= now then
-            begin_in_the_past(c, reset)
-            return
-        end
-        c.finish = reset
-        c.offset = reset - c.computed_end
-    end
-
     -- ---- rolling windows: core/quota_rolling.c; the ring is { number, units } of buckets that are not empty ----
 
     local function bucket_of(c, at)
@@ -388,17 +312,17 @@ local function quota_kind()
         return not state.exhausted and c.charge <= state.remaining - kept_from(ask, state.room, state.dipped)
     end
 
-    local function window_fits_at(c, at, ask)
-        local state = state_of(c, ask.enforcer)
-
-        if at >= c.left_until then
-            state.remaining = own(c, state.room)
-        end
-        state.exhausted = state.exhausted and at < c.exhausted_until
-        return fits(state, c, ask)
-    end
-
     local function window_when(c, ask)
+        local function window_fits_at(c, at, ask)
+            local state = state_of(c, ask.enforcer)
+
+            if at >= c.left_until then
+                state.remaining = own(c, state.room)
+            end
+            state.exhausted = state.exhausted and at < c.exhausted_until
+            return fits(state, c, ask)
+        end
+
         local first = c.finish
 
         if c.left_known and c.left_until < first and window_fits_at(c, c.left_until, ask) then
@@ -410,22 +334,22 @@ local function quota_kind()
         return first
     end
 
-    local function rolling_fits_at(c, at, used, ask)
-        local state = {
-            room = room_of(c, ask.enforcer),
-            exhausted = c.exhausted and at < c.exhausted_until,
-            dipped = c.dipped and at < leaves_at(c, bucket_of(c, c.dipped_at)),
-        }
-
-        state.remaining = state.room.usable - used
-        if c.left_known and at < c.left_until then
-            state.remaining = min(state.remaining, c.left)
-        end
-        return fits(state, c, ask)
-    end
-
     -- The instants at which what is found changes: a bucket leaves, what was learned or exhausted ends.
     local function rolling_when(c, ask)
+        local function rolling_fits_at(c, at, used, ask)
+            local state = {
+                room = room_of(c, ask.enforcer),
+                exhausted = c.exhausted and at < c.exhausted_until,
+                dipped = c.dipped and at < leaves_at(c, bucket_of(c, c.dipped_at)),
+            }
+
+            state.remaining = state.room.usable - used
+            if c.left_known and at < c.left_until then
+                state.remaining = min(state.remaining, c.left)
+            end
+            return fits(state, c, ask)
+        end
+
         local early, late = min(c.left_until, c.exhausted_until), max(c.left_until, c.exhausted_until)
         local dipped = bucket_of(c, c.dipped_at)
         local steps, used, from = {}, c.used, now
@@ -652,114 +576,220 @@ local function quota_kind()
 
     -- ---- what responses teach: core/quota_sync.c ----
 
-    local function left_after(c, hold, told)
-        local since = wrapping_since(c.spent, hold[SPENT])
-        local returned = wrapping_since(c.returned, hold[RETURNED])
-        local one_window = not c.spec.rolling and c.carried == 0
-        local uncounted = clamp(hold[UNSEEN] + since)
+    -- A response that tells something. Lua makes functions whenever a script runs, so these are made here.
+    local function learn(c, hold, told, limited)
+        local function window_classify(c, reset)
+            local _, finish = calendar_window(c, now)
 
-        if one_window and not owns(c, hold) then
-            return told - c.used
-        end
-        return clamp(told - (one_window and uncounted - returned or uncounted))
-    end
-
-    local function learn_max(c, told)
-        if told.max then
-            c.max = told.max
-            c.learned_max = c.spec.auto or told.max ~= c.spec.max
-        end
-    end
-
-    local function learn_left(c, hold, left)
-        local in_window = owns(c, hold) and hold[ORDER] > c.moved_order
-        local seen = in_window and max(hold[SEEN], 0) or 0
-
-        c.left = left_after(c, hold, left)
-        c.left_known = true
-        c.external = max(0, c.max - left - seen - hold[CHARGE])
-    end
-
-    local function is_out_of_order(c, hold)
-        return c.observed and hold[ORDER] < c.used_order
-    end
-
-    local function mark_used(c, hold)
-        c.observed, c.used_order = true, hold[ORDER]
-    end
-
-    local function exhaust(c, till)
-        c.exhausted_until = c.exhausted and max(c.exhausted_until, till) or till
-        c.exhausted = true
-    end
-
-    local function observe_window(c, hold, told, exhausts)
-        local reset = told.reset and window_classify(c, told.reset)
-        local coming = reset == 'coming'
-
-        if not owns(c, hold) and not coming then
-            learn_max(c, told)
-            return
+            if finish + c.spec.length < reset then
+                return 'far'
+            end
+            if reset <= c.start then
+                return 'stale'
+            end
+            return now < reset and 'coming' or 'past'
         end
 
-        local later = coming and c.finish < told.reset
-
-        if reset and reset ~= 'stale' and (later or not is_out_of_order(c, hold)) then
-            window_reset(c, hold, told.reset)
+        local function may_bring(c, at)
+            return not c.brought_at or at - c.brought_at >= div_floor(c.spec.length, 2)
         end
 
-        local current = told.left and (not reset or coming)
-        local till = coming and told.reset < c.finish and told.reset or NEVER
+        local function known_before(c, reset)
+            local straddling = part_of(c, reset)
+            local before = 0
 
-        if exhausts and current then
-            exhaust(c, till)
+            for i = #c.holds, 1, -1 do
+                local hold = c.holds[i]
+
+                if hold[ORDER] < c.first_order or part_of(c, hold[GRANTED]) < straddling then
+                    break
+                end
+                if hold[GRANTED] < reset then
+                    before = clamp(before + hold[CHARGE])
+                end
+            end
+            for _, ended in ipairs(c.ended) do
+                if ended[1] >= c.start and ended[1] < reset and part_of(c, ended[1]) == straddling then
+                    before = clamp(before + ended[2])
+                end
+            end
+            return before
         end
-        if is_out_of_order(c, hold) then
-            return
+
+        local function begin_in_the_past(c, reset)
+            local b = window_shifted(c, now, reset - c.computed_end)
+
+            for i = #c.holds, 1, -1 do
+                local hold = c.holds[i]
+
+                if hold[ORDER] < c.first_order or hold[GRANTED] < b.start then
+                    break
+                end
+                b.first_order = hold[ORDER]
+            end
+            for i = part_of(c, b.start), PARTS do
+                b.used = clamp(b.used + c.parts[i])
+            end
+            b.used = max(0, min(b.used - known_before(c, b.start), c.used))
+            window_begin(c, b)
         end
-        learn_max(c, told)
-        if current then
-            learn_left(c, hold, told.left)
-            c.left_until = till
-            if owns(c, hold) and hold[GRANTED] >= c.start + c.spec.arrival then
-                c.carried = 0
+
+        local function begin_with(c, hold, reset)
+            local _, computed_end = calendar_window(c, c.computed_end)
+
+            c.brought_at = max(c.brought_at or now, now)
+            window_begin(c, {
+                start = max(hold[GRANTED], c.start),
+                first_order = hold[ORDER],
+                used = clamp(hold[CHARGE] + wrapping_since(c.spent, hold[SPENT])),
+                computed_end = computed_end,
+                offset = reset - computed_end,
+            })
+        end
+
+        local function window_reset(c, hold, reset)
+            local later = reset - c.finish
+
+            if later >= div_floor(c.spec.length, 2) then
+                begin_with(c, hold, reset)
+                return
+            end
+            if later < 0 then
+                if not may_bring(c, reset) then
+                    return
+                end
+                c.brought_at = reset
+            end
+            if reset <= now then
+                begin_in_the_past(c, reset)
+                return
+            end
+            c.finish = reset
+            c.offset = reset - c.computed_end
+        end
+
+        local function left_after(c, hold, told)
+            local since = wrapping_since(c.spent, hold[SPENT])
+            local returned = wrapping_since(c.returned, hold[RETURNED])
+            local one_window = not c.spec.rolling and c.carried == 0
+            local uncounted = clamp(hold[UNSEEN] + since)
+
+            if one_window and not owns(c, hold) then
+                return told - c.used
+            end
+            return clamp(told - (one_window and uncounted - returned or uncounted))
+        end
+
+        local function learn_max(c, told)
+            if told.max then
+                c.max = told.max
+                c.learned_max = c.spec.auto or told.max ~= c.spec.max
             end
         end
-        if current or coming or (told.max and owns(c, hold)) then
-            mark_used(c, hold)
+
+        local function learn_left(c, hold, left)
+            local in_window = owns(c, hold) and hold[ORDER] > c.moved_order
+            local seen = in_window and max(hold[SEEN], 0) or 0
+
+            c.left = left_after(c, hold, left)
+            c.left_known = true
+            c.external = max(0, c.max - left - seen - hold[CHARGE])
         end
-    end
 
-    local function observe_rolling(c, hold, told, exhausts)
-        local coming = told.reset and now < told.reset
-        local current = told.left and (not told.reset or coming)
-        local till = coming and told.reset or now + div_ceil_sum(c.spec.length, 0, 24)
+        local function is_out_of_order(c, hold)
+            return c.observed and hold[ORDER] < c.used_order
+        end
 
-        if not owns(c, hold) then
+        local function mark_used(c, hold)
+            c.observed, c.used_order = true, hold[ORDER]
+        end
+
+        local function exhaust(c, till)
+            c.exhausted_until = c.exhausted and max(c.exhausted_until, till) or till
+            c.exhausted = true
+        end
+
+        local function observe_window(c, hold, told, exhausts)
+            local reset = told.reset and window_classify(c, told.reset)
+            local coming = reset == 'coming'
+
+            if not owns(c, hold) and not coming then
+                learn_max(c, told)
+                return
+            end
+
+            local later = coming and c.finish < told.reset
+
+            if reset and reset ~= 'stale' and (later or not is_out_of_order(c, hold)) then
+                window_reset(c, hold, told.reset)
+            end
+
+            local current = told.left and (not reset or coming)
+            local till = coming and told.reset < c.finish and told.reset or NEVER
+
+            if exhausts and current then
+                exhaust(c, till)
+            end
+            if is_out_of_order(c, hold) then
+                return
+            end
             learn_max(c, told)
-            return
+            if current then
+                learn_left(c, hold, told.left)
+                c.left_until = till
+                if owns(c, hold) and hold[GRANTED] >= c.start + c.spec.arrival then
+                    c.carried = 0
+                end
+            end
+            if current or coming or (told.max and owns(c, hold)) then
+                mark_used(c, hold)
+            end
         end
-        if exhausts then
-            exhaust(c, till)
-        end
-        if is_out_of_order(c, hold) then
-            return
-        end
-        learn_max(c, told)
-        if current then
-            learn_left(c, hold, told.left)
-            c.left_until = till
-        end
-        if current or told.max then
-            mark_used(c, hold)
-        end
-    end
 
-    local function is_far(c, reset)
-        if c.spec.rolling then
-            return now + 2 * c.spec.length < reset
+        local function observe_rolling(c, hold, told, exhausts)
+            local coming = told.reset and now < told.reset
+            local current = told.left and (not told.reset or coming)
+            local till = coming and told.reset or now + div_ceil_sum(c.spec.length, 0, 24)
+
+            if not owns(c, hold) then
+                learn_max(c, told)
+                return
+            end
+            if exhausts then
+                exhaust(c, till)
+            end
+            if is_out_of_order(c, hold) then
+                return
+            end
+            learn_max(c, told)
+            if current then
+                learn_left(c, hold, told.left)
+                c.left_until = till
+            end
+            if current or told.max then
+                mark_used(c, hold)
+            end
         end
-        return window_classify(c, reset) == 'far'
+
+        local function is_far(c, reset)
+            if c.spec.rolling then
+                return now + 2 * c.spec.length < reset
+            end
+            return window_classify(c, reset) == 'far'
+        end
+
+        if told.reset and is_far(c, told.reset) then
+            told.reset = nil
+        end
+        if not told.max and not told.left and not told.reset then
+            return
+        end
+        changed(c)
+        if c.spec.rolling then
+            observe_rolling(c, hold, told, limited and told.left == 0)
+        else
+            observe_window(c, hold, told, limited and told.left == 0)
+        end
     end
 
     -- `told` is { max, left, reset } as far as they could be read, or nil where there was no response.
@@ -775,21 +805,8 @@ local function quota_kind()
                 changed(c)
             end
         end
-        if not told or not c.spec.sync then
-            return
-        end
-        told = { max = told[1], left = told[2], reset = told[3] }
-        if told.reset and is_far(c, told.reset) then
-            told.reset = nil
-        end
-        if not told.max and not told.left and not told.reset then
-            return
-        end
-        changed(c)
-        if c.spec.rolling then
-            observe_rolling(c, hold, told, limited and told.left == 0)
-        else
-            observe_window(c, hold, told, limited and told.left == 0)
+        if told and c.spec.sync then
+            learn(c, hold, { max = told[1], left = told[2], reset = told[3] }, limited)
         end
     end
 
