@@ -14,7 +14,7 @@ import pytest
 import world
 from api import Api
 from browsing import browser  # noqa: F401 (a fixture)
-from house import Client, Gateway, one_provider, slots
+from house import Client, Gateway, one_provider, slots, until
 from provider import hello
 
 FILES = {
@@ -144,13 +144,22 @@ def number(text):
     return float(text.replace(",", ""))
 
 
+def bodies_of(browser, path):
+    """What the page has got from there; the driver may get to know it a little later than the page."""
+    return [one["body"] for one in browser.seen()["answers"] if one["path"] == path and one["body"]]
+
+
 def snapshot(browser, code):
     """What `code` finds in the page, with the status whose id the page names at that instant."""
     found = browser.evaluate(
         code=f"(() => ({{ id: Number(document.getElementById('snapshot').dataset.snapshot), found: {code} }}))()"
     )
-    statuses = [one["body"] for one in browser.seen()["answers"] if one["path"] == "/v1/status"]
-    return found["found"], next(one for one in statuses if one["snapshot"] == found["id"])
+
+    def status():
+        bodies = bodies_of(browser, "/v1/status")
+        return next((one for one in bodies if one["snapshot"] == found["id"]), None)
+
+    return found["found"], until(status, f"the driver has kept snapshot {found['id']}")
 
 
 def test_now_shows_its_snapshot(browser, busy):
@@ -310,8 +319,11 @@ def test_the_plan_is_the_servers(browser, busy):
         code="Object.fromEntries([...document.querySelectorAll('[data-job]')].map((e) => [e.dataset.job,"
         " Number(e.querySelector('[data-effective]').dataset.effective)]))"
     )
-    plans = [one["body"] for one in browser.seen()["answers"] if one["path"] == "/v1/plan"]
-    assert found in [{job["name"]: job["effectiveMs"] for job in plan["jobs"]} for plan in plans]
+
+    def plans():
+        return [{job["name"]: job["effectiveMs"] for job in plan["jobs"]} for plan in bodies_of(browser, "/v1/plan")]
+
+    until(lambda: found in plans(), f"{found} is a plan that was read")
 
 
 def test_the_keyboard_is_enough(browser, busy):
