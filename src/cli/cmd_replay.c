@@ -137,11 +137,11 @@ static int store_verdict(const store_twin *store, const replay_arguments *argume
 static int replay_file(const replay_arguments *arguments, const ration_rules *rules, FILE *file)
 {
     store_twin store = {.options.redis = {
-                       .url = arguments->store,
-                       .user = getenv("RATION_STORE_USER"),
-                       .password = getenv("RATION_STORE_PASSWORD"),
-                       .timeout_us = STORE_TIMEOUT_US,
-                   }};
+                            .url = arguments->store,
+                            .user = getenv("RATION_STORE_USER"),
+                            .password = getenv("RATION_STORE_PASSWORD"),
+                            .timeout_us = STORE_TIMEOUT_US,
+                        }};
     const rn_replay_options options = {
         .decide = arguments->store != NULL ? store_decide : NULL,
         .decide_ctx = &store,

@@ -228,13 +228,26 @@ local function quota_kind()
         return (number + 1) * c.spec.width + c.spec.counts
     end
 
+    -- A count that has been cut at 2^53 is no sum any more, so nothing may be subtracted from it.
+    local function rolling_count(c, was, used)
+        if was < MAX then
+            return used
+        end
+        used = 0
+        for _, bucket in ipairs(c.ring) do
+            used = clamp(used + bucket[2])
+        end
+        return max(used, 0)
+    end
+
     local function rolling_advance(c, at)
-        local first = first_at(c, at)
+        local first, was = first_at(c, at), c.used
 
         while c.ring[1] and c.ring[1][1] < first do
             c.used = c.used - c.ring[1][2]
             table.remove(c.ring, 1)
         end
+        c.used = rolling_count(c, was, c.used)
         c.oldest = max(c.oldest, first)
         c.newest = max(c.newest, bucket_of(c, at))
         c.exhausted = c.exhausted and at < c.exhausted_until
@@ -377,6 +390,12 @@ local function quota_kind()
                 used = used - steps[i][2]
                 from = to
             end
+            if c.used == MAX then
+                used = 0
+                for after = i + 1, #steps do
+                    used = clamp(used + steps[after][2])
+                end
+            end
         end
         return NEVER
     end
@@ -494,6 +513,8 @@ local function quota_kind()
     end
 
     local function charge(c, granted_at, amount)
+        local was = c.used
+
         c.used = max(clamp(c.used + amount), 0)
         if amount > 0 then
             c.spent = wrapping_add(c.spent, amount)
@@ -503,6 +524,7 @@ local function quota_kind()
         end
         if c.spec.rolling then
             rolling_charge(c, granted_at, amount)
+            c.used = rolling_count(c, was, c.used)
         elseif c.spec.parts and amount > 0 then
             local part = part_of(c, granted_at)
 
