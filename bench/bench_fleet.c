@@ -129,7 +129,7 @@ static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_rout
 {
     ration_request request = RATION_REQUEST_INIT;
     ration_decision decision;
-    char id[24];
+    char id[24] = "";
 
     request.account = (ration_text){"a", 1};
     request.hold_us = row->hold_us;
@@ -146,7 +146,7 @@ static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_rout
 
 static void release_all(rn_fleet *fleet, int batch, rn_route *const *routes)
 {
-    char id[24];
+    char id[24] = "";
 
     for (int i = 0; i < 10; i++) {
         const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
