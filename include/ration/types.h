@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -159,10 +160,8 @@ RATION_API const char *ration_breaker_state_name(ration_breaker_state state);
 /** A text from a NUL-terminated string; an absent text from NULL. */
 static inline ration_text ration_text_of(const char *s)
 {
-    ration_text text = {s, 0};
+    const ration_text text = {s, s != NULL ? strlen(s) : 0};
 
-    while (s != NULL && s[text.size] != '\0')
-        text.size++;
     return text;
 }
 

@@ -10,16 +10,6 @@
 
 #include <string.h>
 
-bool rn_text_eq(ration_text a, ration_text b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
-bool rn_text_is(ration_text a, const char *s)
-{
-    return rn_text_eq(a, ration_text_of(s));
-}
-
 static char ascii_lower(char c)
 {
     if (c < 'A' || c > 'Z')
@@ -32,15 +22,10 @@ bool rn_text_eq_nocase(ration_text a, ration_text b)
     if (a.size != b.size)
         return false;
     for (size_t i = 0; i < a.size; i++) {
-        if (ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
+        if (a.data[i] != b.data[i] && ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
             return false;
     }
     return true;
-}
-
-bool rn_text_is_nocase(ration_text a, const char *s)
-{
-    return rn_text_eq_nocase(a, ration_text_of(s));
 }
 
 int rn_text_compare(ration_text a, ration_text b)
@@ -88,14 +73,23 @@ ration_text rn_text_slice(ration_text a, size_t from, size_t to)
 /* The first occurrence; an empty needle is everywhere. `at` may be NULL. */
 bool rn_text_find(ration_text haystack, ration_text needle, size_t *at)
 {
-    for (size_t i = 0; needle.size <= haystack.size && i <= haystack.size - needle.size; i++) {
-        if (!rn_text_eq(rn_text_slice(haystack, i, i + needle.size), needle))
-            continue;
-        if (at != NULL)
-            *at = i;
-        return true;
+    size_t i = 0;
+
+    while (needle.size > 0 && needle.size <= haystack.size - i) {
+        const char *first = memchr(haystack.data + i, needle.data[0], haystack.size - i - needle.size + 1);
+
+        if (first == NULL)
+            return false;
+        i = (size_t)(first - haystack.data);
+        if (memcmp(first, needle.data, needle.size) == 0)
+            break;
+        i++;
     }
-    return false;
+    if (needle.size > haystack.size - i)
+        return false;
+    if (at != NULL)
+        *at = i;
+    return true;
 }
 
 /* Bytes of the well-formed sequence at the front of `s` (Unicode 15, table 3-7), 0: malformed. */

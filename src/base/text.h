@@ -5,15 +5,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <ration/types.h>
 
 /* Texts without a locale, and a bounded builder in place of printf. */
 
-bool rn_text_eq(ration_text a, ration_text b);
-bool rn_text_is(ration_text a, const char *s);
+/* A text in a table. */
+#define RN_TEXT(literal)                                                                                               \
+    {                                                                                                                  \
+        literal, sizeof(literal) - 1                                                                                   \
+    }
+
+/* Inline, because most comparisons end with the lengths, and that of a literal is known. */
+static inline bool rn_text_eq(ration_text a, ration_text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool rn_text_is(ration_text a, const char *s)
+{
+    return rn_text_eq(a, ration_text_of(s));
+}
+
 bool rn_text_eq_nocase(ration_text a, ration_text b); /* ASCII only */
-bool rn_text_is_nocase(ration_text a, const char *s);
+
+static inline bool rn_text_is_nocase(ration_text a, const char *s)
+{
+    const ration_text b = ration_text_of(s);
+
+    return a.size == b.size && rn_text_eq_nocase(a, b);
+}
+
 int rn_text_compare(ration_text a, ration_text b); /* by bytes, then length */
 ration_text rn_text_trim(ration_text a);           /* spaces and tabs */
 ration_text rn_text_slice(ration_text a, size_t from, size_t to);

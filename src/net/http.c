@@ -72,21 +72,25 @@ bool rn_http_is_host(ration_text text)
     return at == text.size;
 }
 
-ration_text rn_http_find(rn_http_fields fields, const char *name)
+ration_text rn_http_find_text(rn_http_fields fields, ration_text name)
 {
     for (size_t i = 0; i < fields.count; i++) {
-        if (rn_text_is_nocase(fields.items[i].name, name))
-            return fields.items[i].value;
+        const rn_http_field *field = &fields.items[i];
+
+        if (field->name.size == name.size && rn_text_eq_nocase(field->name, name))
+            return field->value;
     }
     return (ration_text){NULL, 0};
 }
 
-size_t rn_http_count(rn_http_fields fields, const char *name)
+size_t rn_http_count_text(rn_http_fields fields, ration_text name)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < fields.count; i++)
-        count += rn_text_is_nocase(fields.items[i].name, name) ? 1 : 0;
+    for (size_t i = 0; i < fields.count; i++) {
+        if (fields.items[i].name.size == name.size && rn_text_eq_nocase(fields.items[i].name, name))
+            count++;
+    }
     return count;
 }
 

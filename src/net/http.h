@@ -40,9 +40,17 @@ typedef struct rn_http_head {
 } rn_http_head;
 
 /** Value of the first field called `name` (any case); absent if there is none. */
-ration_text rn_http_find(rn_http_fields fields, const char *name);
+ration_text rn_http_find_text(rn_http_fields fields, ration_text name);
+static inline ration_text rn_http_find(rn_http_fields fields, const char *name)
+{
+    return rn_http_find_text(fields, ration_text_of(name));
+}
 /** Number of fields called `name`. */
-size_t rn_http_count(rn_http_fields fields, const char *name);
+size_t rn_http_count_text(rn_http_fields fields, ration_text name);
+static inline size_t rn_http_count(rn_http_fields fields, const char *name)
+{
+    return rn_http_count_text(fields, ration_text_of(name));
+}
 /** Whether the list value (`a, b;q=1`) has the member `token` (any case, parameters aside). */
 bool rn_http_list_has(ration_text value, const char *token);
 /** A token of RFC 9110: what a field name or a method may be. */

@@ -17,7 +17,7 @@
 #include "serve/api_parts.h"
 
 typedef struct api_operation {
-    const char *path;
+    ration_text path;
     rn_trace_op op; /* BLANK: `act` reads the body itself */
     void (*act)(rn_api_call *call, rn_trace_line *asked, ration_text body);
     bool operates; /* an operator's */
@@ -236,28 +236,28 @@ static void act_run(rn_api_call *call, rn_trace_line *asked, ration_text body)
 }
 
 static const api_operation operations[] = {
-    {"/v1/acquire", RN_TRACE_ACQUIRE, act_acquire, false},
-    {"/v1/release", RN_TRACE_RELEASE, act_release, false},
-    {"/v1/renew", RN_TRACE_RENEW, act_renew, false},
-    {"/v1/check", RN_TRACE_CHECK, act_check, false},
-    {"/v1/observe", RN_TRACE_OBSERVE, act_observe, false},
-    {"/v1/runs", RN_TRACE_BLANK, act_run, false},
-    {"/v1/drain", RN_TRACE_DRAIN, rn_api_operate_drain, true},
-    {"/v1/reload", RN_TRACE_DRAIN, rn_api_reload, true}, /* its body is as empty */
+    {RN_TEXT("/v1/acquire"), RN_TRACE_ACQUIRE, act_acquire, false},
+    {RN_TEXT("/v1/release"), RN_TRACE_RELEASE, act_release, false},
+    {RN_TEXT("/v1/renew"), RN_TRACE_RENEW, act_renew, false},
+    {RN_TEXT("/v1/check"), RN_TRACE_CHECK, act_check, false},
+    {RN_TEXT("/v1/observe"), RN_TRACE_OBSERVE, act_observe, false},
+    {RN_TEXT("/v1/runs"), RN_TRACE_BLANK, act_run, false},
+    {RN_TEXT("/v1/drain"), RN_TRACE_DRAIN, rn_api_operate_drain, true},
+    {RN_TEXT("/v1/reload"), RN_TRACE_DRAIN, rn_api_reload, true}, /* its body is as empty */
 };
 
 /* Of a counter, which the path names. */
 static const api_operation operates[] = {
-    {NULL, RN_TRACE_PAUSE, rn_api_operate, true},
-    {NULL, RN_TRACE_RESUME, rn_api_operate, true},
-    {NULL, RN_TRACE_RESET, rn_api_operate, true},
-    {NULL, RN_TRACE_GRANT, rn_api_operate, true},
+    {{NULL, 0}, RN_TRACE_PAUSE, rn_api_operate, true},
+    {{NULL, 0}, RN_TRACE_RESUME, rn_api_operate, true},
+    {{NULL, 0}, RN_TRACE_RESET, rn_api_operate, true},
+    {{NULL, 0}, RN_TRACE_GRANT, rn_api_operate, true},
 };
 
 static const api_operation *operation_find(ration_text path)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        if (rn_text_is(path, operations[i].path))
+        if (rn_text_eq(path, operations[i].path))
             return &operations[i];
     }
 

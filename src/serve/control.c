@@ -131,16 +131,16 @@ static int page_history(rn_control *control, rn_output *out)
 }
 
 static const struct page {
-    const char *path;
+    ration_text path;
     const char *type;
     bool open; /* without a token */
     int (*write)(rn_control *control, rn_output *out);
 } pages[] = {
-    {"/healthz", "text/plain; charset=utf-8", true, page_health},
-    {"/readyz", "text/plain; charset=utf-8", true, page_ready},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", false, page_metrics},
-    {"/v1/status", "application/json", false, page_status},
-    {"/v1/history", "application/json", false, page_history},
+    {RN_TEXT("/healthz"), "text/plain; charset=utf-8", true, page_health},
+    {RN_TEXT("/readyz"), "text/plain; charset=utf-8", true, page_ready},
+    {RN_TEXT("/metrics"), "text/plain; version=0.0.4; charset=utf-8", false, page_metrics},
+    {RN_TEXT("/v1/status"), "application/json", false, page_status},
+    {RN_TEXT("/v1/history"), "application/json", false, page_history},
 };
 
 /* A target without its query. */
@@ -155,7 +155,7 @@ static ration_text path_of(ration_text target)
 static const struct page *page_find(ration_text path)
 {
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
-        if (rn_text_is(path, pages[i].path))
+        if (rn_text_eq(path, pages[i].path))
             return &pages[i];
     }
     return NULL;

@@ -106,6 +106,16 @@ static void json_escape(rn_json *json)
     json_fail(json, at, "half of a surrogate pair");
 }
 
+/* How many bytes at the front are plain ASCII, which is most of what texts are made of. */
+static size_t plain_run(const char *data, size_t size)
+{
+    size_t i = 0;
+
+    while (i < size && data[i] >= 0x20 && data[i] < 0x7f && data[i] != '"' && data[i] != '\\')
+        i++;
+    return i;
+}
+
 static void json_string(rn_json *json, rn_json_value *out)
 {
     const size_t at = json->pos++;
@@ -113,6 +123,7 @@ static void json_string(rn_json *json, rn_json_value *out)
 
     out->escaped = false;
     while (json->fault == NULL) {
+        json->pos += plain_run(json->data + json->pos, json->size - json->pos);
         const unsigned char c = json_peek(json, 0);
 
         if (json->pos == json->size) {
@@ -130,7 +141,7 @@ static void json_string(rn_json *json, rn_json_value *out)
         } else if (c < 0x20) {
             json_fail(json, json->pos, "a control character in a text");
         } else {
-            ascii = ascii && c < 0x80;
+            ascii = false;
             json->pos++;
         }
     }

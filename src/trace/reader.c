@@ -447,7 +447,7 @@ typedef enum dialect {
 
 /* A member, the operations that it belongs to, those that need it, what reads it, and where it goes. */
 typedef struct member {
-    const char *name;
+    ration_text name;
     unsigned ops;
     unsigned needed;
     bool (*take)(reading *g, const rn_json_value *value, void *into);
@@ -458,50 +458,50 @@ typedef struct member {
 #define INTO(field) offsetof(rn_trace_line, field)
 
 static const member members[] = {
-    {"op", TIMED | CONFIG, 0, NULL, 0, IN_LINES},
-    {"startedAt", CONFIG, 0, take_started, INTO(started_at), IN_LINES},
-    {"at", TIMED, TIMED, take_at, INTO(at), IN_LINES},
-    {"id", NAMED, NAMED, take_id, INTO(id), IN_LINES},
-    {"lease", OBSERVE | RELEASE | RENEW, OBSERVE | RELEASE | RENEW, take_id, INTO(id), IN_BODIES},
-    {"provider", ASKS, 0, take_text, INTO(request.provider), ANYWHERE},
-    {"account", ASKS, 0, take_text, INTO(request.account), ANYWHERE},
-    {"target", ASKS, 0, take_text, INTO(request.target), ANYWHERE},
-    {"credential", ASKS, 0, take_text, INTO(request.credential), ANYWHERE},
-    {"tenant", ASKS, 0, take_text, INTO(request.tenant), ANYWHERE},
-    {"class", ASKS, 0, take_text, INTO(request.class_name), ANYWHERE},
-    {"cost", ASKS, 0, take_units, INTO(request.cost), ANYWHERE},
-    {"hold", ASKS, 0, take_hold, INTO(request.hold_us), ANYWHERE},
-    {"wait", ASKS, 0, take_span, INTO(request.wait_us), IN_LINES},
-    {"timeout", ASKS, 0, take_span, INTO(request.wait_us), IN_BODIES},
-    {"ttl", ASKS, 0, take_ttl, INTO(request.ttl_us), ANYWHERE},
-    {"priority", ASKS, 0, take_priority, INTO(request.priority), ANYWHERE},
-    {"method", ASKS, 0, take_text, INTO(request.method), ANYWHERE},
-    {"path", ASKS, 0, take_text, INTO(request.path), ANYWHERE},
-    {"endpoint", ASKS, 0, take_text, INTO(request.endpoint), ANYWHERE},
-    {"vars", ASKS, 0, take_vars, INTO(request), ANYWHERE},
-    {"retry", ASKS, 0, take_flag, INTO(request.retry), ANYWHERE},
-    {"auth", ASKS, 0, take_auth, INTO(request.auth), ANYWHERE},
-    {"health", ASKS, 0, take_flag, INTO(request.health), IN_LINES},
-    {"mode", CHECK, 0, take_mode, INTO(check), ANYWHERE},
-    {"status", OBSERVE, 0, take_status, INTO(response.status), ANYWHERE},
-    {"headers", OBSERVE, 0, take_headers, INTO(response), ANYWHERE},
-    {"body", OBSERVE, 0, take_text, INTO(response.body), ANYWHERE},
-    {"status", RELEASE, 0, take_status, INTO(response.status), IN_BODIES},
-    {"headers", RELEASE, 0, take_headers, INTO(response), IN_BODIES},
-    {"body", RELEASE, 0, take_text, INTO(response.body), IN_BODIES},
-    {"outcome", RELEASE, 0, take_outcome, INTO(completion.outcome), ANYWHERE},
-    {"cost", RELEASE, 0, take_units, INTO(completion.cost), ANYWHERE},
-    {"account", HEALTH, HEALTH, take_text, INTO(account), IN_LINES},
-    {"ok", HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
-    {"provider", OPERATES, 0, take_text, INTO(counter.provider), ANYWHERE},
-    {"limit", OPERATES, OPERATES, take_text, INTO(counter.limit), IN_LINES},
-    {"key", OPERATES, OPERATES, take_text, INTO(counter.key), IN_LINES},
-    {"units", GRANT, GRANT, take_units, INTO(units), ANYWHERE},
-    {"unclean", STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
-    {"uncleanAt", STATE, 0, take_instant, INTO(state.unclean_at), IN_LINES},
-    {"records", STATE, STATE, take_records, INTO(state), IN_LINES},
-    {"all", SAVE, 0, take_flag, INTO(all), IN_LINES},
-    {"by", STEP, STEP, take_span, INTO(by_us), IN_LINES},
+    {RN_TEXT("op"), TIMED | CONFIG, 0, NULL, 0, IN_LINES},
+    {RN_TEXT("startedAt"), CONFIG, 0, take_started, INTO(started_at), IN_LINES},
+    {RN_TEXT("at"), TIMED, TIMED, take_at, INTO(at), IN_LINES},
+    {RN_TEXT("id"), NAMED, NAMED, take_id, INTO(id), IN_LINES},
+    {RN_TEXT("lease"), OBSERVE | RELEASE | RENEW, OBSERVE | RELEASE | RENEW, take_id, INTO(id), IN_BODIES},
+    {RN_TEXT("provider"), ASKS, 0, take_text, INTO(request.provider), ANYWHERE},
+    {RN_TEXT("account"), ASKS, 0, take_text, INTO(request.account), ANYWHERE},
+    {RN_TEXT("target"), ASKS, 0, take_text, INTO(request.target), ANYWHERE},
+    {RN_TEXT("credential"), ASKS, 0, take_text, INTO(request.credential), ANYWHERE},
+    {RN_TEXT("tenant"), ASKS, 0, take_text, INTO(request.tenant), ANYWHERE},
+    {RN_TEXT("class"), ASKS, 0, take_text, INTO(request.class_name), ANYWHERE},
+    {RN_TEXT("cost"), ASKS, 0, take_units, INTO(request.cost), ANYWHERE},
+    {RN_TEXT("hold"), ASKS, 0, take_hold, INTO(request.hold_us), ANYWHERE},
+    {RN_TEXT("wait"), ASKS, 0, take_span, INTO(request.wait_us), IN_LINES},
+    {RN_TEXT("timeout"), ASKS, 0, take_span, INTO(request.wait_us), IN_BODIES},
+    {RN_TEXT("ttl"), ASKS, 0, take_ttl, INTO(request.ttl_us), ANYWHERE},
+    {RN_TEXT("priority"), ASKS, 0, take_priority, INTO(request.priority), ANYWHERE},
+    {RN_TEXT("method"), ASKS, 0, take_text, INTO(request.method), ANYWHERE},
+    {RN_TEXT("path"), ASKS, 0, take_text, INTO(request.path), ANYWHERE},
+    {RN_TEXT("endpoint"), ASKS, 0, take_text, INTO(request.endpoint), ANYWHERE},
+    {RN_TEXT("vars"), ASKS, 0, take_vars, INTO(request), ANYWHERE},
+    {RN_TEXT("retry"), ASKS, 0, take_flag, INTO(request.retry), ANYWHERE},
+    {RN_TEXT("auth"), ASKS, 0, take_auth, INTO(request.auth), ANYWHERE},
+    {RN_TEXT("health"), ASKS, 0, take_flag, INTO(request.health), IN_LINES},
+    {RN_TEXT("mode"), CHECK, 0, take_mode, INTO(check), ANYWHERE},
+    {RN_TEXT("status"), OBSERVE, 0, take_status, INTO(response.status), ANYWHERE},
+    {RN_TEXT("headers"), OBSERVE, 0, take_headers, INTO(response), ANYWHERE},
+    {RN_TEXT("body"), OBSERVE, 0, take_text, INTO(response.body), ANYWHERE},
+    {RN_TEXT("status"), RELEASE, 0, take_status, INTO(response.status), IN_BODIES},
+    {RN_TEXT("headers"), RELEASE, 0, take_headers, INTO(response), IN_BODIES},
+    {RN_TEXT("body"), RELEASE, 0, take_text, INTO(response.body), IN_BODIES},
+    {RN_TEXT("outcome"), RELEASE, 0, take_outcome, INTO(completion.outcome), ANYWHERE},
+    {RN_TEXT("cost"), RELEASE, 0, take_units, INTO(completion.cost), ANYWHERE},
+    {RN_TEXT("account"), HEALTH, HEALTH, take_text, INTO(account), IN_LINES},
+    {RN_TEXT("ok"), HEALTH, HEALTH, take_flag, INTO(ok), IN_LINES},
+    {RN_TEXT("provider"), OPERATES, 0, take_text, INTO(counter.provider), ANYWHERE},
+    {RN_TEXT("limit"), OPERATES, OPERATES, take_text, INTO(counter.limit), IN_LINES},
+    {RN_TEXT("key"), OPERATES, OPERATES, take_text, INTO(counter.key), IN_LINES},
+    {RN_TEXT("units"), GRANT, GRANT, take_units, INTO(units), ANYWHERE},
+    {RN_TEXT("unclean"), STATE, 0, take_flag, INTO(state.unclean), IN_LINES},
+    {RN_TEXT("uncleanAt"), STATE, 0, take_instant, INTO(state.unclean_at), IN_LINES},
+    {RN_TEXT("records"), STATE, STATE, take_records, INTO(state), IN_LINES},
+    {RN_TEXT("all"), SAVE, 0, take_flag, INTO(all), IN_LINES},
+    {RN_TEXT("by"), STEP, STEP, take_span, INTO(by_us), IN_LINES},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
 
@@ -587,7 +587,7 @@ static bool member_unknown(reading *g, size_t index)
 
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
         if (row_counts(g, &members[i]))
-            known[count++] = members[i].name;
+            known[count++] = members[i].name.data;
     }
 
     const char *const near = rn_nearest(g->texts[index], known, count, known_at);
@@ -603,7 +603,7 @@ static bool reading_member(reading *g, size_t index)
 {
     g->member = g->names[index].raw;
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if (row_counts(g, &members[i]) && rn_text_is(g->texts[index], members[i].name))
+        if (rn_text_eq(g->texts[index], members[i].name) && row_counts(g, &members[i]))
             return members[i].take == NULL || members[i].take(g, &g->values[index], (char *)g->out + members[i].offset);
     }
     /* The config's own members are the config loader's to judge. */
@@ -621,9 +621,9 @@ static bool reading_members(reading *g)
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
         if ((members[i].needed & op) == 0 || !row_counts(g, &members[i]))
             continue;
-        g->member = ration_text_of(members[i].name);
-        if (reading_find(g, members[i].name) == NULL)
-            return fail(g, 0, "%s without \"%s\"", op_names[g->out->op], members[i].name);
+        g->member = members[i].name;
+        if (reading_find(g, members[i].name.data) == NULL)
+            return fail(g, 0, "%s without \"%s\"", op_names[g->out->op], members[i].name.data);
     }
     g->member = (ration_text){NULL, 0};
     return true;
@@ -680,10 +680,18 @@ void rn_trace_reader_fini(rn_trace_reader *reader)
     rn_arena_fini(&reader->arena);
 }
 
-/* What the last line left is gone, and nothing is known of this one. */
-static void reading_begin(reading *g)
+/* What the last line left is gone, and nothing is known of this one. The members are written before they are read. */
+static void reading_begin(reading *g, rn_trace_reader *reader, ration_text line, rn_trace_line *out,
+                          rn_trace_fault *fault)
 {
-    rn_trace_reader *const reader = g->reader;
+    g->reader = reader;
+    g->line = line;
+    g->count = g->at = 0;
+    g->member = (ration_text){NULL, 0};
+    g->body = false;
+    g->out = out;
+    g->fault = fault;
+    g->err = RATION_OK;
 
     rn_arena_fini(&reader->arena);
     rn_arena_init(&reader->arena, reader->arena.mem);
@@ -700,18 +708,19 @@ static void reading_begin(reading *g)
 int rn_trace_read_body(rn_trace_reader *reader, rn_trace_op op, ration_text body, rn_trace_line *out,
                        rn_trace_fault *fault)
 {
-    reading g = {.reader = reader, .line = body, .out = out, .fault = fault, .body = true};
+    reading g;
 
-    reading_begin(&g);
+    reading_begin(&g, reader, body, out, fault);
+    g.body = true;
     out->op = op;
     return reading_scan(&g) && reading_members(&g) ? RATION_OK : g.err;
 }
 
 int rn_trace_read(rn_trace_reader *reader, ration_text line, rn_trace_line *out, rn_trace_fault *fault)
 {
-    reading g = {.reader = reader, .line = line, .out = out, .fault = fault};
+    reading g;
 
-    reading_begin(&g);
+    reading_begin(&g, reader, line, out, fault);
     if (is_blank(line))
         return RATION_OK;
     if (line.size > RN_TRACE_LINE_MAX) {

@@ -206,13 +206,17 @@ static inline void quota_run(lone *l, const quota_step *steps, size_t count)
     }
 }
 
-#define QUOTA_RUN(rule, steps)                                                                                         \
-    do {                                                                                                               \
-        lone l_;                                                                                                       \
-                                                                                                                       \
-        lone_init(&l_, (rule), (steps)[0].at_us);                                                                      \
-        quota_run(&l_, (steps), sizeof(steps) / sizeof(steps)[0]);                                                     \
-        lone_fini(&l_);                                                                                                \
-    } while (0)
+/* Not inlined: what is alone is large, and a test that runs three tables would have three of them on its stack. */
+__attribute__((noinline, unused)) static void quota_run_alone(const ration_limit_rule *rule, const quota_step *steps,
+                                                              size_t count)
+{
+    lone l;
+
+    lone_init(&l, rule, steps[0].at_us);
+    quota_run(&l, steps, count);
+    lone_fini(&l);
+}
+
+#define QUOTA_RUN(rule, steps) quota_run_alone((rule), (steps), sizeof(steps) / sizeof(steps)[0])
 
 #endif
