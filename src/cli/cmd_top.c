@@ -5,9 +5,13 @@
  * ncurses draws; each second, and after each key, the screen is drawn whole from the last view. A gateway that does not
  * answer shows as a line, with what was last seen below it, until it is back.
  *
+ * A signal that ends it is only noted, for ncurses cannot be trusted inside a handler: what it was interrupted in may
+ * hold what putting the terminal back needs.
+ *
  * Invariant: whatever ends the program, the terminal is put back (`endwin`), before anything is printed.
  */
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +38,25 @@ typedef struct top_run {
     size_t first; /* row at the top */
     int64_t looked_ms;
 } top_run;
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* The signal that has come; 0: none. */
+static volatile sig_atomic_t ended;
+
+static void note_end(int signum)
+{
+    ended = signum;
+}
+
+static void heed_ends(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+
+    (void)sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        (void)sigaction(ends[i], &action, NULL);
+}
 
 static int64_t now_ms(void)
 {
@@ -209,7 +232,7 @@ static void act(top_run *run, int key)
 
 static void watch(top_run *run)
 {
-    for (;;) {
+    while (ended == 0) {
         const int64_t waited = now_ms() - run->looked_ms;
 
         if (!run->paused && waited >= PERIOD_MS)
@@ -249,6 +272,7 @@ int rn_cmd_top(const rn_command *self, int argc, char **argv)
         (void)fprintf(stderr, "ration top: no such terminal; see TERM\n");
         return RN_EXIT_USAGE;
     }
+    heed_ends(note_end);
     (void)cbreak();
     (void)noecho();
     (void)curs_set(0);
@@ -258,5 +282,9 @@ int rn_cmd_top(const rn_command *self, int argc, char **argv)
     (void)endwin();
     delscreen(screen);
     rn_view_fini(&run.view);
+    if (ended != 0) {
+        heed_ends(SIG_DFL);
+        (void)raise(ended);
+    }
     return RN_EXIT_OK;
 }

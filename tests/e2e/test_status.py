@@ -256,7 +256,7 @@ def test_top_interrupted_puts_the_terminal_back(limited):
     assert not termios.tcgetattr(top.fd)[3] & termios.ECHO
     os.kill(top.pid, signal.SIGINT)
     until(lambda: top.read() is not None and termios.tcgetattr(top.fd)[3] & termios.ECHO, "the terminal put back")
-    top.ends()
+    assert top.ends() == -signal.SIGINT
 
 
 def test_top_without_a_terminal():
