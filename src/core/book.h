@@ -19,7 +19,7 @@ typedef struct rn_provider {
     rn_template *templates;    /* one an endpoint */
     rn_limit **limits;
     size_t limit_count;
-    uint64_t *throttled; /* 429s, by the index of the limit that was meant; one more for those that met none */
+    uint64_t *throttled;      /* 429s, by the index of the limit that was meant; one more for those that met none */
     rn_circuit_spec *circuit; /* NULL: no breaker */
     rn_queue queue;
 } rn_provider;

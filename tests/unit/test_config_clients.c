@@ -13,7 +13,7 @@
     "  limits:\n"                                                                                                      \
     "  - { name: s, kind: share, counts: cost, ceiling: 9, tenants: { initech: 1 }, reclaimHorizon: 1s, idleAfter: "   \
     "2s }\n"                                                                                                           \
-    "  - { name: l, kind: adaptive, initialLimit: 5, classes: { people: {} } }\n"                       \
+    "  - { name: l, kind: adaptive, initialLimit: 5, classes: { people: {} } }\n"                                      \
     "accounts: [{ name: first, provider: p }, { name: second, provider: p }]\n"                                        \
     "jobs: [{ name: j, account: first, endpoint: /x, interval: 60s, tenant: hooli }]\n"                                \
     "clients:\n"
