@@ -250,6 +250,11 @@ typedef struct ration_engine_options {
     const ration_sink *sink;           /* NULL: none; copied */
     /* Remember what changes, for `ration_engine_save` (ration/state.h). With a strict quota it does anyway. */
     bool keeps;
+    /*
+     * Where the generations of leases begin; 0: at 1. A program whose leases have names outside begins elsewhere in
+     * each run, so that a name of an earlier run means no lease of this one. No decision depends on it.
+     */
+    uint32_t first_generation;
 } ration_engine_options;
 
 /**

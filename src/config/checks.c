@@ -22,7 +22,7 @@ void rn_fault_below(rn_loader *loader, const rn_node *given, const char *key, co
 static void check_listener(rn_loader *loader, const rn_node *listen, const char *key, const rn_address *address)
 {
     if (!address->local) {
-        rn_fault_below(loader, listen, key, "set `settings.token`, from the environment",
+        rn_fault_below(loader, listen, key, "set `settings.token`, from the environment, or name `clients`",
                        "an address that others can reach needs a token");
     }
 }

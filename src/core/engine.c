@@ -45,7 +45,7 @@ static int engine_init(ration_engine *engine, const ration_engine_options *optio
         return err;
     engine->now = now;
     rn_alarms_init(&engine->timers, mem);
-    rn_leases_init(&engine->leases, mem, (uint32_t)engine->world->book.max_leases);
+    rn_leases_init(&engine->leases, mem, (uint32_t)engine->world->book.max_leases, options->first_generation);
     rn_events_init(&engine->events, mem);
     rn_heap_init(&engine->look, mem, rn_look_less);
     rn_heap_init(&engine->doomed, mem, rn_look_less);

@@ -14,9 +14,9 @@
 
 #define CHUNK 256u
 
-void rn_leases_init(rn_leases *leases, const ration_allocator *mem, uint32_t max)
+void rn_leases_init(rn_leases *leases, const ration_allocator *mem, uint32_t max, uint32_t first)
 {
-    *leases = (rn_leases){.mem = mem, .max = max};
+    *leases = (rn_leases){.mem = mem, .max = max, .before = first > 0 ? first - 1 : 0};
     SLIST_INIT(&leases->free);
 }
 
@@ -53,6 +53,7 @@ static int chunk_add(rn_leases *leases)
     /* Backwards, so that the smallest index is taken first. */
     for (uint32_t i = CHUNK; i-- > 0;) {
         chunk[i].index = leases->size + i;
+        chunk[i].generation = leases->before;
         SLIST_INSERT_HEAD(&leases->free, &chunk[i], in_free);
     }
     leases->size += CHUNK;

@@ -77,10 +77,12 @@ typedef struct rn_leases {
     uint32_t size; /* made so far, free ones too */
     uint32_t max;
     uint32_t used;
+    uint32_t before; /* the generation of a place that has not lived yet */
     struct rn_lease_free_list free;
 } rn_leases;
 
-void rn_leases_init(rn_leases *leases, const ration_allocator *mem, uint32_t max);
+/* `first`: the generation of every place's first life; 0 is 1. */
+void rn_leases_init(rn_leases *leases, const ration_allocator *mem, uint32_t max, uint32_t first);
 void rn_leases_fini(rn_leases *leases);
 /* Room for one more lease with `places` places: RATION_ERR_NOMEM, or RATION_ERR_FULL at the maximum. Nothing is taken
  * yet. */

@@ -5,6 +5,8 @@
  */
 #include "serve/service_parts.h"
 
+#include <sys/random.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -21,6 +23,14 @@ static void error_set(rn_net_error *error, const char *what, const char *between
     rn_builder_str(&b, more);
 }
 
+bool rn_service_guarded(const ration_config *config)
+{
+    size_t clients = 0;
+
+    (void)rn_config_clients(config, &clients);
+    return clients > 0 || rn_config_settings(config)->token != NULL;
+}
+
 /* A socket that was given is asked itself; the address that the config has in its place means nothing then. */
 static int addresses_check(const rn_service_options *options, rn_net_error *error)
 {
@@ -31,10 +41,10 @@ static int addresses_check(const rn_service_options *options, rn_net_error *erro
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         const bool is_given = given[i]->descriptor != 0;
 
-        if ((is_given ? given[i]->local : addresses[i]->local) || settings->token != NULL)
+        if ((is_given ? given[i]->local : addresses[i]->local) || rn_service_guarded(options->config))
             continue;
         error_set(error, is_given ? given[i]->text : addresses[i]->text, ": ",
-                  "others can reach this listener, so settings.token is needed");
+                  "others can reach this listener, so settings.token or clients are needed");
         return RATION_ERR_CONFIG;
     }
     return RATION_OK;
@@ -78,11 +88,25 @@ static void on_step(void *user, ration_time now, int64_t by_us)
         rn_gateway_touch(s->gateway);
 }
 
+/*
+ * An API's client may release a lease that it got from an earlier run: the names of this one begin elsewhere, with room
+ * for 2^31 lives of each place. Without randomness they begin at 1.
+ */
+static uint32_t first_generation(void)
+{
+    uint32_t random = 0;
+
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+        random = 0;
+    return (random & INT32_MAX) + 1;
+}
+
 static int engine_make(rn_service *s, const ration_config *config, rn_net_error *error)
 {
     const ration_engine_options options = {.rules = ration_config_rules(config),
                                            .sink = s->recorder != NULL ? rn_recorder_sink(s->recorder) : NULL,
-                                           .keeps = s->keeper != NULL && rn_keeper_keeps(s->keeper)};
+                                           .keeps = s->keeper != NULL && rn_keeper_keeps(s->keeper),
+                                           .first_generation = first_generation()};
     ration_fault fault = {"", ""};
     const int err = ration_engine_new(&options, rn_loop_now(s->loop), &s->engine, &fault);
 

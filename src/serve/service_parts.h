@@ -31,4 +31,7 @@ struct rn_service {
     rn_timer flush; /* of the recording */
 };
 
+/* Whoever comes to a listener must show a token: the operator's, or a client's. */
+bool rn_service_guarded(const ration_config *config);
+
 #endif

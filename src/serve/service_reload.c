@@ -115,8 +115,8 @@ static rn_reload_result reload(rn_service *s, rn_reload *out)
     if (rn_gateway_draining(s->gateway))
         return RN_RELOAD_DRAINING;
     int err = config_read(s, &r.config, out);
-    if (err == RATION_OK && s->exposed && rn_config_settings(r.config)->token == NULL) {
-        rn_reload_fault(out, s->config_file, "others can reach a listener, so settings.token is needed");
+    if (err == RATION_OK && s->exposed && !rn_service_guarded(r.config)) {
+        rn_reload_fault(out, s->config_file, "others can reach a listener, so settings.token or clients are needed");
         err = RATION_ERR_CONFIG;
     }
     if (err == RATION_OK)

@@ -74,6 +74,20 @@ def test_a_lease_from_acquire_to_release(api, listen):
     api.release(again)
 
 
+def test_a_name_of_an_earlier_run_means_no_lease(api):
+    """Both runs give out their first lease; whoever was not told of the restart cannot end a stranger's."""
+    before = api(slots(1))
+    early = before.granted(ASK)
+    before.release(early)
+    after = api(slots(1))
+    mine = after.granted(ASK)
+    for operation in ("release", "renew", "observe"):
+        body = {"lease": early, "status": 200} if operation == "observe" else {"lease": early}
+        assert after.post(operation, body).status in (404, 410)
+    assert [row["id"] for row in after.get("leases").json()["leases"]] == [mine]
+    after.release(mine)
+
+
 def test_a_waiter_gets_what_is_released(api, listen):
     api = api(slots(1), listen=listen)
     first = api.granted(ASK)

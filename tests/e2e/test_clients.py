@@ -2,6 +2,7 @@
 """`clients:`, who may claim what: at the gateway, at the API, at the pages; and that no token is ever seen."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -54,6 +55,28 @@ def recorder():
     one = Recorder()
     yield one
     one.close()
+
+
+def test_clients_guard_what_others_can_reach(recorder, tmp_path):
+    """Without the operator's own token too: whoever shows no client's gets nothing, at either port."""
+    everywhere = {"gateway": "0.0.0.0:0", "control": "0.0.0.0:0"}
+    config = config_of(recorder.url, listen=everywhere)
+    del config["settings"]["token"]
+    path = tmp_path / "guarded.json"
+    path.write_text(json.dumps(config))
+    process = subprocess.Popen([RATION, "serve", path], stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line for line in process.stderr if "listening" in line)
+        ports = dict(re.findall(r"(gateway|control)=0\.0\.0\.0:(\d+)", line))
+        for token, status in ((None, 403), (BILLING, 200)):
+            with Client(int(ports["gateway"])) as client:
+                assert client.call("GET", "/a/x", {"Ration-Token": token} if token else {}).status == status
+        for token, status in ((None, 401), (BILLING, 403), (OPS, 200)):
+            with Client(int(ports["control"])) as client:
+                assert client.call("GET", "/v1/status", bearer(token)).status == status
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture(scope="module")

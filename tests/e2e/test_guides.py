@@ -57,8 +57,8 @@ PROMISES = {
         "usedCallMs": '"usedCallMs": [1-9]',
     },
     "decision-api": {
-        "tee first": r'"result":"granted","lease":"0-1","waitedMs":0,"ttlMs":30000',
-        "sed -n": "lease 0-1",
+        "tee first": r'"result":"granted","lease":"0-\d+","waitedMs":0,"ttlMs":30000',
+        "sed -n": r"lease 0-\d+",
         "120.5": '"released"',
         "limits/tokens": '"used":120.5,"external":0,"remaining":879.5',
         '"timeout":50': r"429 Too Many Requests\s+Ration-Refused: deadline",

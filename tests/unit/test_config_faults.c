@@ -265,7 +265,7 @@ static const struct {
      "f:5:44: accounts[0].target: the provider has no such target, and it is not a URL (did you mean 'eu'?)\n"},
     {"listening to all without a token", PROVIDER "settings: { listen: { gateway: \"0.0.0.0:7600\" } }\n",
      "f:4:32: settings.listen.gateway: an address that others can reach needs a token (set `settings.token`, from the "
-     "environment)\n"},
+     "environment, or name `clients`)\n"},
     {"listening to all with one",
      PROVIDER "settings: { listen: { gateway: \"0.0.0.0:7600\" }, token: \"${SECRET}\" }\n", ""},
     {"an address that is none", PROVIDER "settings: { listen: { gateway: localhost, control: \"h:1\" } }\n",

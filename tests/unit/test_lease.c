@@ -10,7 +10,7 @@ static rn_leases leases;
 static void begin(uint32_t max)
 {
     failalloc_init(&memory, UINT64_MAX);
-    rn_leases_init(&leases, &memory.allocator, max);
+    rn_leases_init(&leases, &memory.allocator, max, 0);
 }
 
 static void end(void)
@@ -52,6 +52,22 @@ static void a_handle_names_one_life(void **state)
     CHECK(rn_leases_find(&leases, first) == NULL);
     CHECK(rn_leases_find(&leases, second) == b);
     end();
+}
+
+static void lives_begin_where_they_are_told_to(void **state)
+{
+    static const struct {
+        uint32_t told, first;
+    } rows[] = {{0, 1}, {1, 1}, {2, 2}, {UINT32_MAX, UINT32_MAX}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        failalloc_init(&memory, UINT64_MAX);
+        rn_leases_init(&leases, &memory.allocator, 600, rows[i].told);
+        for (size_t lease = 0; lease < 600; lease++) /* of several chunks */
+            CHECK_EQ(rn_lease_handle(take(0)).generation, rows[i].first);
+        end();
+    }
 }
 
 static void what_was_never_named_leaves_no_trace(void **state)
@@ -168,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handle_names_one_life),
+        cmocka_unit_test(lives_begin_where_they_are_told_to),
         cmocka_unit_test(what_was_never_named_leaves_no_trace),
         cmocka_unit_test(handles_that_name_nothing),
         cmocka_unit_test(the_table_grows_in_order_up_to_its_maximum),
