@@ -11,6 +11,7 @@
  */
 #include "fleet/call.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -59,7 +60,10 @@ void rn_call_name(rn_pack *out, ration_text name)
 
 static void key_begin(rn_call *call, ration_text provider)
 {
-    bytes_str(&call->bytes, "ration:1:{");
+    char layout[32];
+
+    (void)snprintf(layout, sizeof layout, "ration:%d:{", RN_FLEET_LAYOUT);
+    bytes_str(&call->bytes, layout);
     bytes_str(&call->bytes, call->fleet);
     bytes_str(&call->bytes, "/");
     rn_call_name(&call->bytes, provider);

@@ -10,6 +10,7 @@
  * a process with newer rules needs no other's consent.
  */
 
+#define RN_FLEET_LAYOUT 1 /* of keys and values in the store: the number that each key has in it */
 #define RN_CALL_KEYS_MAX 256
 #define RN_CALL_WINDOWS_MAX 8
 

@@ -439,7 +439,7 @@ int rn_fleet_erase(rn_fleet *fleet)
     char cursor[32] = "0";
     int err = RATION_OK;
 
-    (void)snprintf(pattern, sizeof pattern, "ration:1:{%.200s/*", fleet->name);
+    (void)snprintf(pattern, sizeof pattern, "ration:%d:{%.200s/*", RN_FLEET_LAYOUT, fleet->name);
     do {
         err = erase_page(fleet, pattern, cursor, sizeof cursor);
     } while (err == RATION_OK && strcmp(cursor, "0") != 0);

@@ -115,5 +115,6 @@ def test_versions():
     assert dict(line.split() for line in said[1:]) == dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.M))
     numbers = dict(line.split() for line in said[1:])
     assert f"`libration.so.{numbers['abi']}`" in page
+    assert f"`ration:{numbers['redis']}:…`" in page
     assert f"ledger_v{numbers['ledger']}.sql" in page
     assert f"PRAGMA user_version = {numbers['ledger']}" in (ROOT / "tests/e2e/ledger_v1.sql").read_text()
