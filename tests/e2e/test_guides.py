@@ -98,7 +98,8 @@ def test_every_command(name, tmp_path):
     met = set()
     shell = Shell(tmp_path)
     listen = "settings:\n  listen: { gateway: 127.0.0.1:7600, control: 127.0.0.1:7601 }\n"
-    config = listen + config.replace("settings:\n", "")
+    # A busy machine may take a tenth of a second from one call to the next, so that the second is no longer too many.
+    config = listen + config.replace("settings:\n", "").replace("rate: 10/s, burst: 2,", "rate: 10/m, burst: 2,")
     try:
         (tmp_path / file).write_text(shell.here(config))
         for command in commands:
