@@ -15,8 +15,8 @@ def run(*arguments, **environment):
                           env={**os.environ, **environment})
 
 
-# No call of the demo is told to slow down unless a process is held up for longer than the limits' margins. A busy machine
-# does that now and then, but not each time.
+# No call of the demo is told to slow down unless a process is held up for longer than the limits' margins. A busy
+# machine does that now and then, but not each time.
 TRIES = 3
 
 
