@@ -103,14 +103,14 @@ int rn_kept_put(rn_kept *kept, rn_map *map, ration_text name, const ration_recor
     entry->parts = parts;
     entry->state = *record;
     entry->has_state = true;
-    if (quota != NULL && quota->part_count > 0)
+    if (quota == NULL || parts == NULL)
+        return RATION_OK;
+    if (quota->part_count > 0)
         memcpy(parts, quota->parts, quota->part_count * sizeof *parts);
-    if (quota != NULL && quota->timeline_count > 0)
+    if (quota->timeline_count > 0)
         memcpy(parts + quota->part_count, quota->timeline, quota->timeline_count * sizeof *parts);
-    if (count > 0) {
-        entry->state.u.quota.parts = parts;
-        entry->state.u.quota.timeline = parts + quota->part_count;
-    }
+    entry->state.u.quota.parts = parts;
+    entry->state.u.quota.timeline = parts + quota->part_count;
     return RATION_OK;
 }
 

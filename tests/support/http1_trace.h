@@ -22,7 +22,8 @@ typedef struct trace {
 static inline void trace_add(trace *t, const char *s, size_t size)
 {
     assert_true(t->used + size < sizeof t->text);
-    memcpy(t->text + t->used, s, size);
+    if (size > 0)
+        memcpy(t->text + t->used, s, size);
     t->used += size;
     t->text[t->used] = '\0';
 }

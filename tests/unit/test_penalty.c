@@ -7,7 +7,7 @@
 #define MS INT64_C(1000)
 #define SECOND_US INT64_C(1000000)
 #define HOUR_US (3600 * SECOND_US)
-#define WEEK_US (7 * 24 * HOUR_US)
+#define WEEK_US (168 * HOUR_US)
 #define NONE RATION_NEVER_US
 
 typedef struct step {

@@ -68,7 +68,8 @@ static const char *standing(const char *name, size_t max)
         if (strcmp(w.names[i].name, name) == 0)
             lease = w.names[i].lease;
     }
-    say(all, rn_engine_standing(w.engine, lease, all, max));
+    const size_t count = rn_engine_standing(w.engine, lease, all, max);
+    say(all, count);
     return text;
 }
 
