@@ -8,6 +8,7 @@
 #include <ration/config.h>
 
 #include "base/pointer.h"
+#include "base/text.h"
 
 /*
  * What the config says beyond the rules: to the gateway, the simulator and the recorder. All of it is borrowed from the
@@ -174,6 +175,9 @@ RATION_MUST_CHECK int rn_config_resalt(ration_config *config, ration_text salt);
 RATION_MUST_CHECK int rn_config_load_beside(const ration_config *running, const char *path,
                                             const ration_config_options *options, ration_config **out,
                                             ration_config_faults *faults);
+
+/* FILE:LINE:COLUMN, or FILE alone where a fault is of the whole. */
+void rn_config_place(const ration_config_fault *fault, rn_builder *b);
 
 /* What differs between two configs: something with a name, of a kind. */
 typedef enum rn_config_how {

@@ -40,18 +40,23 @@ void ration_config_faults_fini(ration_config_faults *faults)
     *faults = (ration_config_faults){NULL, 0, NULL};
 }
 
+void rn_config_place(const ration_config_fault *fault, rn_builder *b)
+{
+    rn_builder_str(b, fault->file);
+    if (fault->line > 0) {
+        rn_builder_char(b, ':');
+        rn_builder_int(b, fault->line);
+        rn_builder_char(b, ':');
+        rn_builder_int(b, fault->column);
+    }
+}
+
 size_t ration_config_fault_text(const ration_config_fault *fault, char *buffer, size_t size)
 {
     rn_builder b;
 
     rn_builder_init(&b, buffer, size);
-    rn_builder_str(&b, fault->file);
-    if (fault->line > 0) {
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, fault->line);
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, fault->column);
-    }
+    rn_config_place(fault, &b);
     rn_builder_str(&b, fault->warning ? ": warning: " : ": ");
     if (fault->path[0] != '\0') {
         rn_builder_str(&b, fault->path);

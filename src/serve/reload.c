@@ -98,13 +98,7 @@ static void fault_log(const rn_log *log, ration_time now, const ration_config_fa
     rn_builder b;
 
     rn_builder_init(&b, place, sizeof place);
-    rn_builder_str(&b, fault->file);
-    if (fault->line > 0) {
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, fault->line);
-        rn_builder_char(&b, ':');
-        rn_builder_int(&b, fault->column);
-    }
+    rn_config_place(fault, &b);
     rn_log_line(log, now, fault->warning ? "warn" : "error", fault->text, "config", place, "path",
                 fault->path[0] != '\0' ? fault->path : NULL, "hint", fault->hint[0] != '\0' ? fault->hint : NULL, NULL);
 }
