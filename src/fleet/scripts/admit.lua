@@ -60,8 +60,7 @@ local function grant(counters)
     lease.ttl_until = call.ttl and min(now + call.ttl, MAX) or NEVER
     lease.status_seen, lease.answered, lease.holds = false, false, {}
     for i, c in ipairs(counters) do
-        kind_of(c.kind).take(c, nil, lease)
-        lease.holds[i] = { string.sub(c.key, #prefix + 1), c.kind, c.charge, c.spec.arrival }
+        lease.holds[i] = { string.sub(c.key, #prefix + 1), c.kind, c.charge, (kind_of(c.kind).take(c, lease)) }
     end
     cell.lease, cell.save, cell.is_lease = lease, lease_save, true
     changed(cell)

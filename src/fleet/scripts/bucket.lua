@@ -2,7 +2,7 @@
 --
 -- Limits of kind `rate`: core/bucket.c. One microsecond earns `earn`, one micro-unit costs `price`.
 -- Invariant: -cap <= credit <= cap <= 2^53.
-local function bucket_kind()
+MAKERS[1] = function()
     -- a * b of a, b >= 0, or something above 2^53 where it is above that.
     local function product(a, b)
         if b ~= 0 and a > div_floor(MAX, b) then
@@ -42,14 +42,18 @@ local function bucket_kind()
         changed(c)
     end
 
+    local function decode(c, at, credit)
+        c.at, c.credit = at, credit
+    end
+
     local function read(c)
         c.at, c.credit = c.at or now, c.credit or c.spec.cap
         refill(c)
     end
 
     -- It equals a fresh one when it is full.
-    local function save(c)
-        return c.at + div_ceil_sum(c.spec.cap - max(c.credit, 0), -min(c.credit, 0), c.spec.earn)
+    local function encode(c)
+        return c.at + div_ceil_sum(c.spec.cap - max(c.credit, 0), -min(c.credit, 0), c.spec.earn), c.at, c.credit
     end
 
     local function check(c, ask)
@@ -84,5 +88,5 @@ local function bucket_kind()
         end
     end
 
-    return { read = read, save = save, check = check, take = take, settle = settle }
+    return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle }
 end

@@ -46,10 +46,12 @@ local function penalty_success(p, granted_at)
     return false
 end
 
-local function teach(counters, lease, limited)
+local function teach(counters, lease, reply)
     for i, c in ipairs(counters) do
-        if c.kind == QUOTA then
-            kind_of(QUOTA).observe(c, lease.hold_at(i), c.spec.told, limited, lease)
+        local observe = kind_of(c.kind).observe
+
+        if observe then
+            observe(c, lease.hold_at(i), reply, lease)
         end
     end
     lease.answered = true
@@ -93,7 +95,7 @@ local function lease_held()
         lease.hold_at = function(i)
             local hold = by_key[KEYS[3 + i]]
 
-            return { charge = hold and hold[3] or 0 }
+            return { charge = hold and hold[3] or 0, extra = hold and hold[4] }
         end
     end
     return lease, cell

@@ -8,58 +8,44 @@
 --
 -- A lease that was released stays known for a minute, so that a release whose answer was lost may be repeated.
 local REMEMBERED = 60 * SECOND
-local RATE, CONCURRENCY, QUOTA = 1, 2, 3
-local MAKERS = { bucket_kind, slots_kind, quota_kind }
 
-local kinds = {} -- made when the first counter of the kind is read: most calls know few
 local lost = {} -- ids and instants of the leases that this call has taken back
-
-local function kind_of(number)
-    local kind = kinds[number] or MAKERS[number]()
-
-    kinds[number] = kind
-    return kind
-end
 
 -- ---- counters ----
 
-local function counter_save(c)
-    local ends, value
+local function counter_pack(c, ends, ...)
+    ends = max(ends, penalty_ends(c.penalty))
+    return ends, cmsgpack.pack(ends, c.penalty, ...)
+end
 
-    if c.kind == CONCURRENCY then
-        ends = max(slots_ends(c), penalty_ends(c.penalty))
-        value = cmsgpack.pack(ends, c.penalty, c.held, c.lasts)
-    elseif c.kind == RATE then
-        ends = max(kind_of(RATE).save(c), penalty_ends(c.penalty))
-        value = cmsgpack.pack(ends, c.penalty, c.at, c.credit)
+local function counter_save(c)
+    return counter_pack(c, kind_of(c.kind).encode(c))
+end
+
+local function counter_decode(c, ends, penalty, ...)
+    local kind = kind_of(c.kind)
+
+    if ends and now < ends then
+        c.ends, c.penalty = ends, penalty
+        kind.decode(c, ...)
     else
-        ends = max(c.spec and kind_of(QUOTA).save(c) or c.ends, penalty_ends(c.penalty))
-        value = cmsgpack.pack(ends, c.penalty, quota_encode(c))
+        c.penalty = false
+        kind.decode(c)
     end
-    return ends, value
 end
 
 -- The state of a counter as it was written, whether its rules are known or not.
 local function counter_at(key, kind)
     local c = cell_at(key)
-    local ends, penalty, a, b
 
     if c.kind then
         return c
     end
+    c.kind, c.save = kind, counter_save
     if c.raw then
-        ends, penalty, a, b = cmsgpack.unpack(c.raw)
-    end
-    if ends and ends <= now then
-        penalty, a, b = nil, nil, nil
-    end
-    c.kind, c.ends, c.penalty, c.save = kind, ends, penalty or false, counter_save
-    if kind == RATE then
-        c.at, c.credit = a, b
-    elseif kind == CONCURRENCY then
-        c.held, c.lasts = a or 0, b or -MAX
-    elseif a then
-        quota_decode(c, a)
+        counter_decode(c, cmsgpack.unpack(c.raw))
+    else
+        counter_decode(c)
     end
     return c
 end
@@ -70,11 +56,12 @@ local function counters_read()
 
     for i, spec in ipairs(call.counters) do
         local c = counter_at(KEYS[3 + i], spec.kind)
+        local read = kind_of(spec.kind).read
 
         c.index, c.spec, c.charge = i, spec, spec.charge
         counters[i] = c
-        if spec.kind ~= CONCURRENCY then
-            kind_of(spec.kind).read(c)
+        if read then
+            read(c)
         end
     end
     return counters
@@ -124,6 +111,17 @@ local function lease_alive(lease)
     end
 end
 
+-- Call what each kind does then with what the lease holds there.
+local function holds_visit(lease, what, at)
+    for _, hold in ipairs(lease.holds) do
+        local visit = kind_of(hold[2])[what]
+
+        if visit then
+            visit(counter_at(prefix .. hold[1], hold[2]), { charge = hold[3], extra = hold[4] }, lease, at)
+        end
+    end
+end
+
 local function reap()
     local key = prefix .. 'leases'
 
@@ -137,13 +135,7 @@ local function reap()
         if not lease or lease.released then
             return
         end
-        for _, hold in ipairs(lease.holds) do
-            if hold[2] == CONCURRENCY then
-                slots_give_back(counter_at(prefix .. hold[1], CONCURRENCY), id, hold[3], lease.ends_at)
-            elseif hold[2] == QUOTA then
-                quota_lose(counter_at(prefix .. hold[1], QUOTA), lease, hold[3], hold[4], at)
-            end
-        end
+        holds_visit(lease, 'lose', at)
         cell.lease = nil
         cell.gone = true
         changed(cell)

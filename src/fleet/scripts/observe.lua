@@ -11,11 +11,11 @@ return run(function()
 
     local counters, account = counters_read(), account_read()
     local first = call.status and not lease.status_seen
-    local limited = first and call.limited
+    local reply = { limited = first and call.limited, throttled = first and call.throttled }
 
     lease.status_seen = lease.status_seen or first or false
-    teach(counters, lease, limited)
-    if limited then
+    teach(counters, lease, reply)
+    if reply.limited then
         penalize(counters, account, lease)
     elseif first and call.success then
         succeed(counters, account, lease)

@@ -9,35 +9,24 @@
 --
 -- Leases that were lost while nobody knew the counter's rules wait in `lost`; they end at their own instants, before
 -- anything else is looked at.
-local ENDED = 8
-local PARTS = 64
+MAKERS[3] = function()
+    local ENDED = 8
+    local PARTS = 64
 
-local function quota_decode(c, fields)
-    c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried, c.left, c.external,
-        c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order, c.dipped_at, c.holds, c.ended,
-        c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at, c.left_until, c.exhausted_until,
-        c.part_us, c.parts, c.oldest, c.newest, c.ring = unpack(fields, 1, 32)
-end
+    -- A hold is { order, granted_at, charge, seen, unseen, spent, returned, answered, flying }; `answered` is the newest
+    -- lease when it was, or false.
+    local ORDER, GRANTED, CHARGE, SEEN, UNSEEN, SPENT, RETURNED, ANSWERED, FLYING = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-local function quota_encode(c)
-    return { c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried, c.left,
-        c.external, c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order, c.dipped_at,
-        c.holds, c.ended, c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at, c.left_until,
-        c.exhausted_until, c.part_us, c.parts, c.oldest, c.newest, c.ring }
-end
-
--- A hold is { order, granted_at, charge, seen, unseen, spent, returned, answered, flying }; `answered` is the newest
--- lease when it was, or false.
-local ORDER, GRANTED, CHARGE, SEEN, UNSEEN, SPENT, RETURNED, ANSWERED, FLYING = 1, 2, 3, 4, 5, 6, 7, 8, 9
-
-local function quota_lose(c, lease, charge, arrival, at)
-    if c.holds and (at < lease.granted_at + arrival or #c.holds > 0) then
-        c.lost[#c.lost + 1] = { at, lease.order, lease.granted_at, charge, lease.answered }
-        changed(c)
+    local function decode(c, fields)
+        if not fields then
+            return
+        end
+        c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried, c.left, c.external,
+            c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order, c.dipped_at, c.holds,
+            c.ended, c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at, c.left_until,
+            c.exhausted_until, c.part_us, c.parts, c.oldest, c.newest, c.ring = unpack(fields, 1, 32)
     end
-end
 
-local function quota_kind()
     -- floor(m * num / den)
     local function ratio_of(m, num, den)
         return div_floor(m, den) * num + div_floor(fmod(m, den) * num, den)
@@ -478,9 +467,12 @@ local function quota_kind()
 
     -- When it equals a fresh one. What headers have taught is kept for a week and two windows, and then forgotten; not
     -- in a test, for the core keeps it.
-    local function save(c)
+    local function ends_of(c)
         local ends = c.finish
 
+        if not c.spec then
+            return c.ends
+        end
         if c.spec.rolling then
             ends = c.ring[1] and leaves_at(c, c.ring[#c.ring][1]) or now
             ends = max(ends, c.dipped and leaves_at(c, bucket_of(c, c.dipped_at)) or -MAX)
@@ -491,6 +483,13 @@ local function quota_kind()
             ends = call.now and NEVER or max(ends, now) + 2 * c.spec.length + 7 * DAY
         end
         return ends
+    end
+
+    local function encode(c)
+        return ends_of(c), { c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried,
+            c.left, c.external, c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order,
+            c.dipped_at, c.holds, c.ended, c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at,
+            c.left_until, c.exhausted_until, c.part_us, c.parts, c.oldest, c.newest, c.ring }
     end
 
     local function check(c, ask)
@@ -533,7 +532,8 @@ local function quota_kind()
         changed(c)
     end
 
-    local function take(c, _, lease)
+    -- A lease knows how long its call may be on its way, for whoever takes it back may not.
+    local function take(c, lease)
         local room = room_of(c, false)
 
         if lease.critical and c.charge > 0 and c.charge > remaining_of(c, room) - room.reserve then
@@ -549,6 +549,7 @@ local function quota_kind()
         if c.spec.sync or (not c.spec.rolling and now + c.spec.arrival > c.finish) then
             c.holds[#c.holds + 1] = hold
         end
+        return c.spec.arrival
     end
 
     local function owns(c, hold)
@@ -592,6 +593,14 @@ local function quota_kind()
 
         if hold[FLYING] or index then
             flight_end(c, hold, index)
+            changed(c)
+        end
+    end
+
+    -- By a call that may not know the rules.
+    local function lose(c, hold, lease, at)
+        if c.holds and (at < lease.granted_at + hold.extra or #c.holds > 0) then
+            c.lost[#c.lost + 1] = { at, lease.order, lease.granted_at, hold.charge, lease.answered }
             changed(c)
         end
     end
@@ -815,7 +824,7 @@ local function quota_kind()
     end
 
     -- `told` is { max, left, reset } as far as they could be read, or nil where there was no response.
-    local function observe(c, held, told, limited, lease)
+    local function observe(c, held, reply, lease)
         local hold, index = lease_hold(c, lease, held.charge)
 
         if not hold[ANSWERED] then
@@ -827,11 +836,13 @@ local function quota_kind()
                 changed(c)
             end
         end
-        if told and c.spec.sync then
-            learn(c, hold, { max = told[1], left = told[2], reset = told[3] }, limited)
+        if c.spec.told and c.spec.sync then
+            local told = c.spec.told
+
+            learn(c, hold, { max = told[1], left = told[2], reset = told[3] }, reply.limited)
         end
     end
 
-    return { read = read, save = save, check = check, take = take, settle = settle, give_back = give_back,
-        observe = observe }
+    return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
+        give_back = give_back, lose = lose, observe = observe }
 end

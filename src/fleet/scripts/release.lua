@@ -15,10 +15,10 @@ return run(function()
     local counters, account = counters_read(), account_read()
 
     if not lease.status_seen and call.outcome == 'throttled' then
-        teach(counters, lease, true)
+        teach(counters, lease, { limited = true, throttled = true })
         penalize(counters, account, lease)
     elseif not lease.status_seen and call.outcome == 'success' then
-        teach(counters, lease, false)
+        teach(counters, lease, {})
         succeed(counters, account, lease)
     end
     for i, c in ipairs(counters) do

@@ -11,11 +11,7 @@ return run(function()
         lease.ttl_until = min(now + lease.ttl, MAX)
         lease_alive(lease)
         changed(cell)
-        for _, hold in ipairs(lease.holds) do
-            if hold[2] == CONCURRENCY then
-                kind_of(CONCURRENCY).renew(counter_at(prefix .. hold[1], CONCURRENCY), lease)
-            end
-        end
+        holds_visit(lease, 'renew', now)
     end
     return DONE
 end)

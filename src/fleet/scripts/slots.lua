@@ -5,34 +5,22 @@
 --
 -- Leases that are not renewed are taken back before anybody looks, so the state needs no end of its own: it is set some
 -- time behind the last time to live, and only when a later one comes.
--- Lives without a counter's rules, too: a lease that is lost gives back what others hold at limits that the call does
--- not know.
-local SLACK = 60 * SECOND
-local CHUNK = 64
+MAKERS[2] = function()
+    local SLACK = 60 * SECOND
+    local CHUNK = 64
 
-local function ends_key(c)
-    return prefix .. 'ends:' .. string.sub(c.key, #prefix + 7) -- after "limit:"
-end
-
-local function slots_give_back(c, id, charge, ends_at)
-    if charge == 0 then
-        return
+    local function ends_key(c)
+        return prefix .. 'ends:' .. string.sub(c.key, #prefix + 7) -- after "limit:"
     end
-    c.held = max(c.held - charge, 0)
-    if ends_at ~= NEVER then
-        later('ZREM', ends_key(c), charge .. ':' .. id)
-        c.gone = c.gone or {}
-        c.gone[charge .. ':' .. id] = true
+
+    local function decode(c, held, lasts)
+        c.held, c.lasts = held or 0, lasts or -MAX
     end
-    changed(c)
-end
 
--- The state has no end of its own but the one set above.
-local function slots_ends(c)
-    return c.held > 0 and c.lasts or -MAX
-end
+    local function encode(c)
+        return c.held > 0 and c.lasts or -MAX, c.held, c.lasts
+    end
 
-local function slots_kind()
     -- When, by the declared ends in order, `needed` more will be free. One that has passed silences it.
     local function when(c, needed)
         local key = ends_key(c)
@@ -78,7 +66,7 @@ local function slots_kind()
             capacity = c.spec.max }
     end
 
-    local function take(c, hold, lease)
+    local function take(c, lease)
         if c.charge == 0 then
             return
         end
@@ -96,11 +84,22 @@ local function slots_kind()
     end
 
     local function give_back(c, hold, lease)
-        slots_give_back(c, lease.id, hold.charge, lease.ends_at)
+        if hold.charge == 0 then
+            return
+        end
+        c.held = max(c.held - hold.charge, 0)
+        if lease.ends_at ~= NEVER then
+            local member = hold.charge .. ':' .. lease.id
+
+            later('ZREM', ends_key(c), member)
+            c.gone = c.gone or {}
+            c.gone[member] = true
+        end
+        changed(c)
     end
 
     -- The holder lives on.
-    local function renew(c, lease)
+    local function renew(c, _, lease)
         if c.held > 0 and lease.ttl_until > c.lasts then
             c.lasts = lease.ttl_until + max(lease.ttl or 0, SLACK)
             expire_later(ends_key(c), c.lasts)
@@ -108,5 +107,6 @@ local function slots_kind()
         end
     end
 
-    return { check = check, take = take, give_back = give_back, renew = renew }
+    return { decode = decode, encode = encode, check = check, take = take, give_back = give_back, lose = give_back,
+        renew = renew }
 end
