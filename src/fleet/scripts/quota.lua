@@ -13,8 +13,8 @@ MAKERS[3] = function()
     local ENDED = 8
     local PARTS = 64
 
-    -- A hold is { order, granted_at, charge, seen, unseen, spent, returned, answered, flying }; `answered` is the newest
-    -- lease when it was, or false.
+    -- A hold is { order, granted_at, charge, seen, unseen, spent, returned, answered, flying }; `answered` is the
+    -- newest lease when it was, or false.
     local ORDER, GRANTED, CHARGE, SEEN, UNSEEN, SPENT, RETURNED, ANSWERED, FLYING = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
     local function decode(c, fields)
