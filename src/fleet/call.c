@@ -413,3 +413,22 @@ int rn_call_advance(rn_call *call, ration_text provider)
     write_common(call, (ration_text){"", 0});
     return written(call);
 }
+
+int rn_call_write(rn_call *call, const rn_call_what *what)
+{
+    switch (what->script) {
+    case RN_SCRIPT_ADMIT:
+        return rn_call_admit(call, what->route, what->ask);
+    case RN_SCRIPT_OBSERVE:
+        return rn_call_observe(call, what->route, what->id, what->response);
+    case RN_SCRIPT_RELEASE:
+        return rn_call_release(call, what->route, what->id, what->end);
+    case RN_SCRIPT_RENEW:
+        return rn_call_renew(call, what->route, what->id);
+    case RN_SCRIPT_ADVANCE:
+        return rn_call_advance(call, what->id);
+    case RN_SCRIPT_COUNT:
+        break;
+    }
+    return RATION_ERR_INVALID;
+}

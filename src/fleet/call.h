@@ -4,6 +4,7 @@
 
 #include "core/engine.h"
 #include "fleet/pack.h"
+#include "fleet/scripts.h"
 
 /*
  * A call of a script: the keys that it may touch and what it must know. The rules of a limit travel with every call, so
@@ -58,6 +59,18 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
 int rn_call_renew(rn_call *call, const rn_route *route, ration_text id);
 int rn_call_advance(rn_call *call, ration_text provider);
+
+/* Any of them: what it needs of this is set. */
+typedef struct rn_call_what {
+    rn_script_name script;
+    const rn_route *route;
+    ration_text id; /* of the lease; of an advance: the provider */
+    const rn_call_ask *ask;
+    const ration_response *response;
+    const rn_call_end *end;
+} rn_call_what;
+
+int rn_call_write(rn_call *call, const rn_call_what *what);
 
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);

@@ -2,10 +2,9 @@
 #ifndef RN_FLEET_FLEET_H
 #define RN_FLEET_FLEET_H
 
-#include "core/book.h"
-#include "core/route.h"
-#include "fleet/call.h"
+#include "fleet/answer.h"
 #include "fleet/redis.h"
+#include "fleet/rules.h"
 
 /*
  * Limits shared through Redis: the calls of an engine, decided by scripts. Each is one round trip. What a request's
@@ -23,19 +22,8 @@ typedef struct rn_fleet_options {
     bool tells_time; /* a test: `now` of the calls is the time, not the server's */
 } rn_fleet_options;
 
-typedef struct rn_fleet_lost {
-    ration_text id;
-    ration_time at;
-} rn_fleet_lost;
-
 typedef struct rn_fleet {
-    ration_allocator mem;
-    char *name;
-    rn_book book;
-    rn_routes routes;
-    rn_alarms timers;
-    size_t timers_needed;
-    bool routed;
+    rn_fleet_rules rules;
     rn_redis redis;
     int64_t ahead_us; /* of the callers' clock is the server's, by the last answer */
     rn_call call;

@@ -220,7 +220,7 @@ static bool reached_the_store(const rn_twin *twin)
 
 static int compare_lost_of(rn_twin *twin, const rn_route *route, const ration_request *request)
 {
-    const rn_account *const account = rn_book_account(&twin->fleet.book, request->account);
+    const rn_account *const account = rn_book_account(&twin->fleet.rules.book, request->account);
 
     if (!reached_the_store(twin))
         return RATION_OK;
@@ -459,8 +459,8 @@ void rn_twin_fini(rn_twin *twin)
 
 int rn_twin_finish(rn_twin *twin)
 {
-    for (size_t i = 0; i < twin->fleet.book.provider_count; i++) {
-        const ration_text name = twin->fleet.book.providers[i].name;
+    for (size_t i = 0; i < twin->fleet.rules.book.provider_count; i++) {
+        const ration_text name = twin->fleet.rules.book.providers[i].name;
         int err = rn_fleet_advance(&twin->fleet, twin->now, name);
 
         if (err != RATION_OK)

@@ -237,7 +237,7 @@ static void test_clock(void **state)
         rn_pack_int(&head, told[i]);
     rn_pack_bool(&head, false);
     rn_pack_bool(&head, false);
-    (void)snprintf(key, sizeof key, "ration:1:{%s/p}:head", one.name);
+    (void)snprintf(key, sizeof key, "ration:1:{%s/p}:head", one.rules.name);
 
     const ration_text set[] = {{"SET", 3}, ration_text_of(key), {head.data, head.size}};
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a script's answer to a decision.
+ *
+ * Limits come back by their place in the call, numbers as they are; whatever is neither a number nor there counts as
+ * not known. Nothing of an answer is trusted further than its shape.
+ */
+#include "fleet/answer.h"
+
+#include <string.h>
+
+#include "core/engine.h"
+
+bool rn_answer_is(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 && reply->element[0]->type == REDIS_REPLY_INTEGER &&
+           reply->element[1]->type == REDIS_REPLY_INTEGER && reply->element[2]->type == REDIS_REPLY_ARRAY &&
+           reply->element[3]->type == REDIS_REPLY_ARRAY;
+}
+
+int64_t rn_answer_result(const redisReply *reply)
+{
+    return reply->element[0]->integer;
+}
+
+ration_time rn_answer_at(const redisReply *reply)
+{
+    return ration_time_of(reply->element[1]->integer);
+}
+
+static const redisReply *rest_of(const redisReply *reply, size_t index)
+{
+    const redisReply *const rest = reply->element[3];
+
+    return index < rest->elements ? rest->element[index] : NULL;
+}
+
+int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none)
+{
+    const redisReply *const number = rest_of(reply, index);
+
+    return number != NULL && number->type == REDIS_REPLY_INTEGER ? number->integer : none;
+}
+
+bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out)
+{
+    const redisReply *const lost = reply->element[2];
+
+    if (2 * index + 1 >= lost->elements || lost->element[2 * index]->type != REDIS_REPLY_STRING)
+        return false;
+    out->id = (ration_text){lost->element[2 * index]->str, (size_t)lost->element[2 * index]->len};
+    out->at = ration_time_of(lost->element[2 * index + 1]->integer);
+    return true;
+}
+
+bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count)
+{
+    if (*count == RN_CALL_WINDOWS_MAX)
+        return false;
+    windows[(*count)++] = (rn_call_window){
+        .index = (size_t)rn_answer_number(reply, 0, 0),
+        .at = {rn_answer_number(reply, 1, 0)},
+    };
+    return true;
+}
+
+static ration_reason reason_of(const redisReply *name)
+{
+    for (unsigned i = 0; name != NULL && name->type == REDIS_REPLY_STRING && i < RATION_REASON_COUNT; i++) {
+        if (strcmp(ration_reason_name((ration_reason)i), name->str) == 0)
+            return (ration_reason)i;
+    }
+    return RATION_REASON_NONE;
+}
+
+void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+{
+    const int64_t index = rn_answer_number(reply, 1, 0);
+    const rn_counter *counter = NULL;
+
+    *out = (ration_decision){
+        .result = rn_answer_result(reply) == RN_ANSWER_REFUSED ? RATION_REFUSED : RATION_GRANTED,
+        .at = rn_answer_at(reply),
+        .retry_at = {RATION_NEVER_US},
+    };
+    if (out->result == RATION_GRANTED)
+        return;
+    out->reason = reason_of(rest_of(reply, 0));
+    out->facts = (ration_facts)RN_NO_FACTS;
+    if (ration_reason_retryable(out->reason))
+        out->retry_at.us = rn_answer_number(reply, 2, RATION_NEVER_US);
+    out->estimate = rn_answer_number(reply, 3, 0) != 0 && rn_time_known(out->retry_at);
+    if (index < 1 || (size_t)index > route->count)
+        return;
+    counter = route->links[index - 1].counter;
+    out->limit = counter->limit->rule->name;
+    out->key = counter->key;
+    if (rest_of(reply, 4) != NULL && rest_of(reply, 4)->type == REDIS_REPLY_INTEGER) {
+        out->facts = (ration_facts){
+            .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? ask->cost : RATION_UNIT,
+            .available = rn_answer_number(reply, 4, RATION_UNSET),
+            .capacity = rn_answer_number(reply, 5, RATION_UNSET),
+            .ahead = ask->enforcer ? RATION_UNSET : 0,
+        };
+    }
+}

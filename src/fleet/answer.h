@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_FLEET_ANSWER_H
+#define RN_FLEET_ANSWER_H
+
+#include <hiredis/hiredis.h>
+
+#include "core/route.h"
+#include "fleet/call.h"
+
+/*
+ * What a script has answered: an array of what came of the call, the instant, the leases that were taken back, and
+ * what belongs to the first.
+ */
+
+/* As lease.lua numbers them. */
+typedef enum rn_answer {
+    RN_ANSWER_REFUSED = 0,
+    RN_ANSWER_GRANTED,
+    RN_ANSWER_WINDOW, /* nothing was done: it lacks a calendar window */
+    RN_ANSWER_UNKNOWN,
+    RN_ANSWER_DONE,
+} rn_answer;
+
+/* A lease that the call has taken back. */
+typedef struct rn_fleet_lost {
+    ration_text id;
+    ration_time at;
+} rn_fleet_lost;
+
+/* Is it one at all? Only then may the following be asked. */
+bool rn_answer_is(const redisReply *reply);
+int64_t rn_answer_result(const redisReply *reply); /* an rn_answer, of scripts of this version */
+ration_time rn_answer_at(const redisReply *reply);
+/* A whole number of the rest, or `none` where there is none. */
+int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none);
+/* The leases lost, in order. False: there are no more. Its text is the reply's. */
+bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out);
+/* The window that is asked for is sent with the call from now on. False: it has as many as there may be. */
+bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count);
+/* The decision on what was asked; texts are the route's. */
+void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
+
+#endif
