@@ -139,7 +139,7 @@ typedef struct ration_event {
     ration_decision decision; /* refused: why */
     int64_t value;            /* limit: micro-units */
     int64_t before;           /* limit: what it stood at */
-    ration_breaker_state breaker;
+    ration_circuit_state breaker;
     const char *cause;   /* limit, breaker: what brought it about, in a few words */
     ration_text account; /* health */
 } ration_event;
@@ -441,7 +441,7 @@ typedef struct ration_share_report {
 typedef struct ration_breaker_report {
     const char *provider;
     ration_text key;
-    ration_breaker_state state;
+    ration_circuit_state state;
     uint64_t generation;
     ration_time retry_at; /* the next probe; RATION_NEVER_US: closed, or not known */
     const char *cause;    /* of the last change, in a few words; "": there was none */

@@ -5,8 +5,8 @@
 /* Everything that libration offers. */
 
 #include <ration/adaptive.h>
-#include <ration/breaker.h>
 #include <ration/ceiling.h>
+#include <ration/circuit.h>
 #include <ration/engine.h>
 #include <ration/plan.h>
 #include <ration/rules.h>

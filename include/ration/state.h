@@ -69,7 +69,7 @@ typedef struct ration_penalty_record {
 } ration_penalty_record;
 
 typedef struct ration_breaker_record {
-    ration_breaker_state state;
+    ration_circuit_state state;
     uint64_t generation;
     ration_time until; /* open: the next probe or check */
     int64_t delay_us;

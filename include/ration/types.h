@@ -93,11 +93,11 @@ typedef enum ration_outcome {
     RATION_OUTCOME_CANCELLED, /* the client went away: feeds nothing */
 } ration_outcome;
 
-typedef enum ration_breaker_state {
+typedef enum ration_circuit_state {
     RATION_BREAKER_CLOSED = 0,
     RATION_BREAKER_OPEN,
     RATION_BREAKER_HALF_OPEN, /* a few requests try */
-} ration_breaker_state;
+} ration_circuit_state;
 
 typedef enum ration_category {
     RATION_CATEGORY_CAPACITY = 0,
@@ -155,7 +155,7 @@ RATION_API const char *ration_priority_name(ration_priority priority);
 /** "success", "throttled", "failure", "cancelled". */
 RATION_API const char *ration_outcome_name(ration_outcome outcome);
 /** "closed", "open", "half-open". */
-RATION_API const char *ration_breaker_state_name(ration_breaker_state state);
+RATION_API const char *ration_circuit_state_name(ration_circuit_state state);
 
 /** A text from a NUL-terminated string; an absent text from NULL. */
 static inline ration_text ration_text_of(const char *s)

@@ -87,7 +87,7 @@ const char *ration_outcome_name(ration_outcome outcome)
     return (size_t)outcome < COUNT_OF(names) ? names[outcome] : "";
 }
 
-const char *ration_breaker_state_name(ration_breaker_state state)
+const char *ration_circuit_state_name(ration_circuit_state state)
 {
     static const char *const names[] = {
         [RATION_BREAKER_CLOSED] = "closed",

@@ -161,7 +161,7 @@ static void penalty_cell(rn_builder *b, const ration_record *record, int column)
 static void breaker_cell(rn_builder *b, const ration_record *record, int column)
 {
     if (column == 0) {
-        rn_builder_str(b, ration_breaker_state_name(record->u.breaker.state));
+        rn_builder_str(b, ration_circuit_state_name(record->u.breaker.state));
     } else {
         instant_put(b, record->u.breaker.until);
     }
@@ -510,7 +510,7 @@ static void csv_cell(const rn_column *column, const ration_record *record)
         rn_builder_micro(&b, rn_column_number(column, record));
         break;
     case RN_FORM_STATE:
-        rn_builder_str(&b, ration_breaker_state_name(record->u.breaker.state));
+        rn_builder_str(&b, ration_circuit_state_name(record->u.breaker.state));
         break;
     case RN_FORM_SPAN:
         rn_builder_ms(&b, rn_column_number(column, record));

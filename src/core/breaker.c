@@ -215,7 +215,7 @@ static void breaker_back_off(rn_breaker *b, ration_time now)
 }
 
 /* The only writer of `state`. Also begins half-open anew, with fresh permits. */
-static void enter(rn_breaker *b, ration_breaker_state state, ration_time now, const char *cause)
+static void enter(rn_breaker *b, ration_circuit_state state, ration_time now, const char *cause)
 {
     b->state = state;
     b->generation++;

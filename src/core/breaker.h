@@ -44,7 +44,7 @@ typedef struct rn_breaker_entry {
 typedef struct rn_breaker {
     const rn_breaker_spec *spec;
     const ration_allocator *mem;
-    ration_breaker_state state;
+    ration_circuit_state state;
     uint64_t generation;   /* from 1, grows with every state and with every replacement of probes */
     ration_time until;     /* closed: the next idle check; open: the next probe or check; half-open: probes are lost */
     const char *cause;     /* of the last change, in a few words; "" before the first. Lives as long as the spec */

@@ -183,7 +183,7 @@ static int column_bind(sqlite3_stmt *stmt, int place, const rn_column *column, c
     case RN_FORM_ID:
         return sqlite3_bind_int64(stmt, place, id);
     case RN_FORM_STATE:
-        return text_bind(stmt, place, ration_text_of(ration_breaker_state_name(record->u.breaker.state)));
+        return text_bind(stmt, place, ration_text_of(ration_circuit_state_name(record->u.breaker.state)));
     case RN_FORM_INSTANT:
     case RN_FORM_SPAN:
     case RN_FORM_UNITS:
@@ -216,10 +216,10 @@ static bool text_read(sqlite3_stmt *stmt, int place, ration_text *out)
     return out->data != NULL;
 }
 
-static bool state_read(ration_text text, ration_breaker_state *out)
+static bool state_read(ration_text text, ration_circuit_state *out)
 {
-    for (ration_breaker_state s = RATION_BREAKER_CLOSED; s <= RATION_BREAKER_HALF_OPEN; s++) {
-        if (rn_text_is(text, ration_breaker_state_name(s))) {
+    for (ration_circuit_state s = RATION_BREAKER_CLOSED; s <= RATION_BREAKER_HALF_OPEN; s++) {
+        if (rn_text_is(text, ration_circuit_state_name(s))) {
             *out = s;
             return true;
         }

@@ -99,7 +99,7 @@ static void event_tell(rn_gateway *gw, const ration_event *event)
         rn_output_micro(out, "current", event->value);
         rn_output_micro(out, "before", event->before);
     } else if (event->type == RATION_EVENT_BREAKER) {
-        rn_output_str(out, "state", ration_breaker_state_name(event->breaker));
+        rn_output_str(out, "state", ration_circuit_state_name(event->breaker));
     }
     if (rn_time_known(d->retry_at) && event->type != RATION_EVENT_LIMIT)
         rn_output_ms(out, event->type == RATION_EVENT_PENALTY ? "until" : "retryAt", d->retry_at.us);

@@ -98,7 +98,7 @@ static void withheld_series(rn_output *out, const char *name, const rn_snapshot 
 static void breaker_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     for (size_t i = 0; i < sizeof s->gateway.circuits / sizeof s->gateway.circuits[0]; i++)
-        sample(out, name, "to", ration_breaker_state_name((ration_breaker_state)i), s->gateway.circuits[i]);
+        sample(out, name, "to", ration_circuit_state_name((ration_circuit_state)i), s->gateway.circuits[i]);
 }
 
 static void rejected_series(rn_output *out, const char *name, const rn_snapshot *s)

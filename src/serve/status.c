@@ -155,7 +155,7 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
     rn_output_open(out, NULL, '{');
     rn_output_str(out, "provider", breaker->provider);
     rn_output_text(out, "breaker", breaker->key);
-    rn_output_str(out, "state", ration_breaker_state_name(breaker->state));
+    rn_output_str(out, "state", ration_circuit_state_name(breaker->state));
     rn_output_int(out, "generation", (int64_t)breaker->generation);
     if (rn_time_known(breaker->retry_at))
         rn_output_ms(out, "retryAt", breaker->retry_at.us);

@@ -175,7 +175,7 @@ static void member_write(rn_output *out, const ration_record *record, const memb
         rn_output_bool(out, m->name, true);
         break;
     case STATE:
-        rn_output_str(out, m->name, ration_breaker_state_name(record->u.breaker.state));
+        rn_output_str(out, m->name, ration_circuit_state_name(record->u.breaker.state));
         break;
     case PARTS:
         parts_write(out, record, m);
@@ -270,10 +270,10 @@ static bool parts_read(reading *g, const rn_json *json, const rn_json_value *val
     return true;
 }
 
-static bool state_read(reading *g, const rn_json_value *value, ration_breaker_state *into, ration_text name)
+static bool state_read(reading *g, const rn_json_value *value, ration_circuit_state *into, ration_text name)
 {
-    for (ration_breaker_state s = RATION_BREAKER_CLOSED; s <= RATION_BREAKER_HALF_OPEN; s++) {
-        if (value->type == RN_JSON_STRING && rn_text_is(value->raw, ration_breaker_state_name(s))) {
+    for (ration_circuit_state s = RATION_BREAKER_CLOSED; s <= RATION_BREAKER_HALF_OPEN; s++) {
+        if (value->type == RN_JSON_STRING && rn_text_is(value->raw, ration_circuit_state_name(s))) {
             *into = s;
             return true;
         }

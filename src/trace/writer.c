@@ -338,7 +338,7 @@ static void report_breaker(void *ctx, const ration_breaker_report *breaker)
 
     rn_output_open(out, NULL, '{');
     rn_output_text(out, "breaker", breaker->key);
-    rn_output_str(out, "state", ration_breaker_state_name(breaker->state));
+    rn_output_str(out, "state", ration_circuit_state_name(breaker->state));
     rn_output_int(out, "generation", (int64_t)breaker->generation);
     optional_instant(out, "retryAt", breaker->retry_at);
     rn_output_close(out, '}');

@@ -35,7 +35,7 @@ typedef struct world {
     rn_breaker breaker;
     int64_t now;
     /* the model */
-    ration_breaker_state state;
+    ration_circuit_state state;
     uint64_t generation;
     int openings; /* delays begun without closing */
     int64_t until;
@@ -74,7 +74,7 @@ static int64_t capped(const world *w, int64_t us)
     return at < RATION_TIME_MAX_US ? (int64_t)at : RATION_TIME_MAX_US;
 }
 
-static void model_enter(world *w, ration_breaker_state state)
+static void model_enter(world *w, ration_circuit_state state)
 {
     w->state = state;
     w->generation++;

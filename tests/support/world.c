@@ -241,7 +241,7 @@ const char *world_events(world *w)
                          event.value / RATION_UNIT);
             break;
         case RATION_EVENT_BREAKER:
-            n = snprintf(w->text + used, sizeof w->text - used, "%s %.*s;", ration_breaker_state_name(event.breaker),
+            n = snprintf(w->text + used, sizeof w->text - used, "%s %.*s;", ration_circuit_state_name(event.breaker),
                          (int)event.decision.key.size, event.decision.key.data);
             break;
         case RATION_EVENT_HEALTH:

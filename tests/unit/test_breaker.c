@@ -31,7 +31,7 @@ typedef struct step {
     op op;
     char id; /* of the pass */
     rn_breaker_change change;
-    ration_breaker_state state;
+    ration_circuit_state state;
     int64_t next_us;
 } step;
 

@@ -241,7 +241,7 @@ static void one_limit_or_key_alone(void **state)
 static void say_breaker(void *ctx, const ration_breaker_report *r)
 {
     (void)ctx;
-    say("%s/%.*s %s because %s; ", r->provider, (int)r->key.size, r->key.data, ration_breaker_state_name(r->state),
+    say("%s/%.*s %s because %s; ", r->provider, (int)r->key.size, r->key.data, ration_circuit_state_name(r->state),
         r->cause);
 }
 

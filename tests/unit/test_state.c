@@ -347,7 +347,7 @@ SPOIL(no_limit, r->type = RATION_RECORD_ADAPTIVE; r->u.adaptive = (ration_adapti
 SPOIL(grown_later, r->type = RATION_RECORD_ADAPTIVE;
       r->u.adaptive = (ration_adaptive_record){.limit = 1, .grown_at = {HOUR + 1}})
 SPOIL(endless_penalty, r->type = RATION_RECORD_PENALTY; r->u.penalty.until.us = RATION_NEVER_US)
-SPOIL(no_state, r->type = RATION_RECORD_BREAKER; r->u.breaker.state = (ration_breaker_state)3)
+SPOIL(no_state, r->type = RATION_RECORD_BREAKER; r->u.breaker.state = (ration_circuit_state)3)
 SPOIL(negative_delay, r->type = RATION_RECORD_BREAKER; r->u.breaker = (ration_breaker_record){.delay_us = -1})
 
 static void bad_records_change_nothing(void **state)

@@ -8,7 +8,7 @@
  *
  *     cc breaker.c $(pkg-config --cflags --libs ration)
  */
-#include <ration/breaker.h>
+#include <ration/circuit.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,24 +22,24 @@ static bool call(ration_time now)
     return now.us < 3000 * MS || now.us >= 6000 * MS;
 }
 
-static void attempt(ration_breaker *breaker, ration_time now)
+static void attempt(ration_circuit *breaker, ration_time now)
 {
-    ration_breaker_pass pass;
-    ration_breaker_status status;
+    ration_circuit_pass pass;
+    ration_circuit_status status;
 
     (void)printf("%5" PRId64 " ms  ", now.us / MS);
-    if (!ration_breaker_enter(breaker, now, &pass, &status)) {
+    if (!ration_circuit_enter(breaker, now, &pass, &status)) {
         (void)printf("refused: %s; try again in %" PRId64 " ms\n", status.cause, (status.retry_at.us - now.us) / MS);
         return;
     }
 
     const bool ok = call(now);
-    const bool changed = ration_breaker_result(breaker, now, &pass, ok);
+    const bool changed = ration_circuit_result(breaker, now, &pass, ok);
 
     (void)printf("%s%s", pass.probe ? "probe " : "", ok ? "ok" : "failed");
     if (changed) {
-        ration_breaker_get(breaker, now, &status);
-        (void)printf("; the circuit is now %s (%s)", ration_breaker_state_name(status.state), status.cause);
+        ration_circuit_get(breaker, now, &status);
+        (void)printf("; the circuit is now %s (%s)", ration_circuit_state_name(status.state), status.cause);
     }
     (void)printf("\n");
 }
@@ -53,15 +53,15 @@ int main(void)
         .backoff_multiplier = {2, 1},
         .backoff_max_us = 10000 * MS,
     };
-    ration_breaker *breaker = NULL;
+    ration_circuit *breaker = NULL;
     ration_fault fault = {.path = ""};
 
-    if (ration_breaker_new(&rule, ration_time_of(0), NULL, &breaker, &fault) != RATION_OK) {
+    if (ration_circuit_new(&rule, ration_time_of(0), NULL, &breaker, &fault) != RATION_OK) {
         (void)fprintf(stderr, "%s: %s\n", fault.path, fault.text);
         return EXIT_FAILURE;
     }
     for (int64_t ms = 500; ms <= 10000; ms += 500)
         attempt(breaker, ration_time_of(ms * MS));
-    ration_breaker_free(breaker);
+    ration_circuit_free(breaker);
     return EXIT_SUCCESS;
 }

@@ -7,13 +7,13 @@
  * Here nobody counts every instant as an engine does. What is due happens at the `now` of the call that finds it, which
  * for a breaker is no difference but to the next health check: it comes a delay after this one was seen to be due.
  */
-#include <ration/breaker.h>
+#include <ration/circuit.h>
 
 #include "base/mem.h"
 #include "base/units.h"
 #include "core/breaker.h"
 
-struct ration_breaker {
+struct ration_circuit {
     ration_allocator mem;
     rn_breaker_spec spec; /* lists and texts of its rule are gone after `new`: nothing looks at them */
     rn_breaker core;
@@ -25,8 +25,8 @@ static bool is_instant(ration_time t)
     return t.us >= -RATION_TIME_MAX_US && t.us <= RATION_TIME_MAX_US;
 }
 
-int ration_breaker_new(const ration_breaker_rule *rule, ration_time now, const ration_allocator *allocator,
-                       ration_breaker **out, ration_fault *fault)
+int ration_circuit_new(const ration_breaker_rule *rule, ration_time now, const ration_allocator *allocator,
+                       ration_circuit **out, ration_fault *fault)
 {
     const ration_allocator *const mem = allocator != NULL ? allocator : rn_mem_default();
     ration_fault ignored;
@@ -34,7 +34,7 @@ int ration_breaker_new(const ration_breaker_rule *rule, ration_time now, const r
     if (rule == NULL || out == NULL || !is_instant(now))
         return RATION_ERR_INVALID;
 
-    ration_breaker *const breaker = rn_mem_zalloc(mem, 1, sizeof *breaker);
+    ration_circuit *const breaker = rn_mem_zalloc(mem, 1, sizeof *breaker);
 
     if (breaker == NULL)
         return RATION_ERR_NOMEM;
@@ -53,7 +53,7 @@ int ration_breaker_new(const ration_breaker_rule *rule, ration_time now, const r
     return RATION_OK;
 }
 
-void ration_breaker_free(ration_breaker *breaker)
+void ration_circuit_free(ration_circuit *breaker)
 {
     if (breaker == NULL)
         return;
@@ -65,7 +65,7 @@ void ration_breaker_free(ration_breaker *breaker)
 }
 
 /* Does what is due up to `now`. True: a health check is. */
-static bool breaker_catch_up(ration_breaker *breaker, ration_time now)
+static bool breaker_catch_up(ration_circuit *breaker, ration_time now)
 {
     rn_breaker_change change;
     bool check = false;
@@ -78,9 +78,9 @@ static bool breaker_catch_up(ration_breaker *breaker, ration_time now)
     return check;
 }
 
-static void breaker_tell(const ration_breaker *breaker, ration_breaker_status *out)
+static void breaker_tell(const ration_circuit *breaker, ration_circuit_status *out)
 {
-    *out = (ration_breaker_status){
+    *out = (ration_circuit_status){
         .state = breaker->core.state,
         .generation = breaker->core.generation,
         .retry_at = rn_breaker_retry_at(&breaker->core),
@@ -89,8 +89,8 @@ static void breaker_tell(const ration_breaker *breaker, ration_breaker_status *o
     };
 }
 
-bool ration_breaker_enter(ration_breaker *breaker, ration_time now, ration_breaker_pass *out,
-                          ration_breaker_status *status)
+bool ration_circuit_enter(ration_circuit *breaker, ration_time now, ration_circuit_pass *out,
+                          ration_circuit_status *status)
 {
     if (breaker == NULL || out == NULL || !is_instant(now))
         return false;
@@ -101,26 +101,26 @@ bool ration_breaker_enter(ration_breaker *breaker, ration_time now, ration_break
     if (lets) {
         const rn_breaker_pass pass = rn_breaker_enter(&breaker->core, breaker->now);
 
-        *out = (ration_breaker_pass){.generation = pass.generation, .probe = pass.probe};
+        *out = (ration_circuit_pass){.generation = pass.generation, .probe = pass.probe};
     }
     if (status != NULL)
         breaker_tell(breaker, status);
     return lets;
 }
 
-static rn_breaker_pass pass_of(const ration_breaker_pass *pass)
+static rn_breaker_pass pass_of(const ration_circuit_pass *pass)
 {
     const rn_breaker_pass own = {.generation = pass->generation, .probe = pass->probe};
 
     return own;
 }
 
-bool ration_breaker_result(ration_breaker *breaker, ration_time now, const ration_breaker_pass *pass, bool ok)
+bool ration_circuit_result(ration_circuit *breaker, ration_time now, const ration_circuit_pass *pass, bool ok)
 {
     if (breaker == NULL || pass == NULL || !is_instant(now))
         return false;
 
-    const ration_breaker_state before = breaker->core.state;
+    const ration_circuit_state before = breaker->core.state;
     const rn_breaker_pass own = pass_of(pass);
 
     (void)breaker_catch_up(breaker, now);
@@ -128,7 +128,7 @@ bool ration_breaker_result(ration_breaker *breaker, ration_time now, const ratio
     return breaker->core.state != before;
 }
 
-void ration_breaker_leave(ration_breaker *breaker, ration_time now, const ration_breaker_pass *pass)
+void ration_circuit_leave(ration_circuit *breaker, ration_time now, const ration_circuit_pass *pass)
 {
     if (breaker == NULL || pass == NULL || !is_instant(now))
         return;
@@ -139,35 +139,35 @@ void ration_breaker_leave(ration_breaker *breaker, ration_time now, const ration
     rn_breaker_leave(&breaker->core, &own);
 }
 
-bool ration_breaker_health(ration_breaker *breaker, ration_time now, bool ok)
+bool ration_circuit_health(ration_circuit *breaker, ration_time now, bool ok)
 {
     if (breaker == NULL || !is_instant(now))
         return false;
 
-    const ration_breaker_state before = breaker->core.state;
+    const ration_circuit_state before = breaker->core.state;
 
     (void)breaker_catch_up(breaker, now);
     (void)rn_breaker_health(&breaker->core, breaker->now, ok);
     return breaker->core.state != before;
 }
 
-ration_time ration_breaker_next_deadline(const ration_breaker *breaker)
+ration_time ration_circuit_next_deadline(const ration_circuit *breaker)
 {
     return breaker != NULL ? rn_breaker_next(&breaker->core) : ration_time_of(RATION_NEVER_US);
 }
 
-bool ration_breaker_advance(ration_breaker *breaker, ration_time now)
+bool ration_circuit_advance(ration_circuit *breaker, ration_time now)
 {
     if (breaker == NULL || !is_instant(now))
         return false;
 
-    const ration_breaker_state before = breaker->core.state;
+    const ration_circuit_state before = breaker->core.state;
     const bool check = breaker_catch_up(breaker, now);
 
     return check || breaker->core.state != before;
 }
 
-void ration_breaker_get(ration_breaker *breaker, ration_time now, ration_breaker_status *out)
+void ration_circuit_get(ration_circuit *breaker, ration_time now, ration_circuit_status *out)
 {
     if (breaker == NULL || out == NULL || !is_instant(now))
         return;
