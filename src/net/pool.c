@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include <uv.h>
+
 #include "base/text.h"
 #include "net/upstream.h"
 
@@ -100,7 +102,7 @@ static void link_leave_idle(rn_link *link)
 
 void rn_pool_forget_link(rn_link *link)
 {
-    if (link->up == NULL && link->polling)
+    if (link->up == NULL && link->stands)
         link_leave_idle(link);
     TAILQ_REMOVE(&link->pool->links, link, link);
     link->pool->stats.open--;
@@ -127,7 +129,7 @@ void rn_pool_keep(rn_link *link)
     TAILQ_INSERT_TAIL(&pool->idle, link, idle_link);
     TAILQ_INSERT_HEAD(&link->origin->idle, link, origin_link);
     pool->stats.idle++;
-    rn_link_watch(link, UV_READABLE);
+    rn_wire_watch(link->wire, UV_READABLE);
     pool_wake_by(pool, link->idle_until_us);
 }
 
@@ -345,7 +347,7 @@ int rn_upstream_pool_new(rn_loop *loop, const rn_upstream_options *options, rn_u
         TAILQ_INIT(&pool->waits[i]);
     rn_timer_init(&pool->sweep, loop, pool_sweep, pool);
 
-    const int err = rn_connector_init(&pool->connector, loop, pool->options.connect_timeout_us);
+    const int err = rn_connector_new(rn_loop_uv(loop), &pool->connector);
     if (err != RATION_OK) {
         free(pool);
         return err;
@@ -372,7 +374,7 @@ void rn_upstream_pool_free(rn_upstream_pool *pool)
         origin_free(origin);
     }
     rn_timer_stop(&pool->sweep);
-    rn_connector_fini(&pool->connector);
+    rn_connector_free(pool->connector);
     free(pool);
 }
 

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "base/text.h"
 #include "net/http1_write.h"
 
@@ -162,7 +164,7 @@ static void upstream_mark_sent(rn_upstream *up, size_t size)
 /* What a kept connection has said before the request leaves us is no answer to it, even if it looks like one. */
 static bool upstream_is_out_of_step(rn_upstream *up)
 {
-    return up->link->served && !up->sent_any && !up->begun && !rn_link_is_alive(up->link);
+    return up->link->served && !up->sent_any && !up->begun && !rn_wire_is_quiet(up->link->wire);
 }
 
 static void upstream_send(rn_upstream *up)
@@ -173,7 +175,7 @@ static void upstream_send(rn_upstream *up)
     }
     while (!up->send_broken && upstream_has_more(up)) {
         const ration_text bytes = upstream_next_bytes(up);
-        const ssize_t sent = rn_link_send(up->link, bytes.data, bytes.size);
+        const ssize_t sent = rn_wire_send(up->link->wire, bytes.data, bytes.size);
 
         if (sent == RN_IO_AGAIN) {
             up->stalls++;
@@ -342,8 +344,8 @@ static void upstream_begin_answer(rn_upstream *up)
 static bool upstream_receive_part(rn_upstream *up)
 {
     char *scratch = up->pool->scratch;
-    const bool plain = up->link->easy == NULL;
-    const ssize_t got = rn_link_receive(up->link, scratch, RN_POOL_SCRATCH);
+    const bool plain = !up->link->origin->tls;
+    const ssize_t got = rn_wire_receive(up->link->wire, scratch, RN_POOL_SCRATCH);
 
     if (got == RN_IO_AGAIN)
         return false;
@@ -352,7 +354,7 @@ static bool upstream_receive_part(rn_upstream *up)
         return false;
     }
     if (got == RN_IO_BROKEN) {
-        upstream_broke(up, up->link->error);
+        upstream_broke(up, rn_wire_error(up->link->wire));
         return false;
     }
     if (up->link->served && !up->sent_any && !up->begun) {
@@ -416,7 +418,7 @@ void rn_upstream_ready(rn_upstream *up, int status, int events)
  * vain wake-ups it is tried again at intervals only, and when something can be read. */
 static bool upstream_is_stalled(const rn_upstream *up)
 {
-    return up->stalls >= MAX_STALLS && up->link->easy != NULL;
+    return up->stalls >= MAX_STALLS && up->link->origin->tls;
 }
 
 static int upstream_events(rn_upstream *up)
@@ -522,7 +524,7 @@ static void upstream_settle(rn_deferred *work)
         return;
     }
     if (up->connected)
-        rn_link_watch(up->link, up->failed ? 0 : upstream_events(up));
+        rn_wire_watch(up->link->wire, up->failed ? 0 : upstream_events(up));
     rn_pool_wait(up->pool, up, upstream_waits_for(up));
 }
 

@@ -3,17 +3,14 @@
 #define RN_NET_UPSTREAM_H
 
 #include <sys/queue.h>
-#include <sys/types.h>
-
-#include <curl/curl.h>
-#include <uv.h>
 
 #include "net/buffer.h"
 #include "net/connection.h"
 #include "net/http1.h"
+#include "net/wire.h"
 
 /*
- * Between link.c (a connection, made by libcurl), pool.c (origins, idle links, time) and upstream.c (a request's life).
+ * Between link.c (a connection), pool.c (origins, idle links, time) and upstream.c (a request's life).
  */
 
 #define RN_POOL_SCRATCH 65536
@@ -25,7 +22,7 @@ typedef TAILQ_HEAD(rn_upstream_list, rn_upstream) rn_upstream_list;
 /* A fault and its words. */
 typedef struct rn_fault {
     rn_upstream_fault kind;
-    char text[CURL_ERROR_SIZE];
+    char text[RN_WIRE_TEXT];
 } rn_fault;
 
 void rn_fault_set(rn_fault *fault, rn_upstream_fault kind, const char *text);
@@ -37,49 +34,18 @@ struct rn_link {
     rn_upstream_pool *pool;
     rn_origin *origin;
     rn_upstream *up; /* NULL: idle */
-    CURL *easy;      /* NULL once a plain connection stands */
-    CURLSH *share;   /* TLS: a connection cache with this one connection */
-    int fd;          /* -1: not connected */
-    bool served;     /* it has carried a request to its end */
-    uv_poll_t poll;  /* freed with its closing */
-    bool polling;
-    int watched;
+    rn_wire *wire;
+    bool stands; /* the wire: it is connected */
+    bool served; /* it has carried a request to its end */
     int64_t idle_until_us;
-    char *stage; /* TLS: bytes on their way; a send that has to be tried again must find them where they were */
-    size_t staged;
     TAILQ_ENTRY(rn_link) link;        /* of the pool: all */
     TAILQ_ENTRY(rn_link) idle_link;   /* of the pool: idle, the oldest first */
     TAILQ_ENTRY(rn_link) origin_link; /* of the origin: idle, the newest first */
-    char error[CURL_ERROR_SIZE];
 };
-
-typedef enum rn_io {
-    RN_IO_AGAIN = -1,
-    RN_IO_END = -2,
-    RN_IO_BROKEN = -3, /* `error` of the link says why */
-} rn_io;
-
-/* libcurl's part of the loop: sockets that are being connected, and its timer. */
-typedef struct rn_connector {
-    rn_loop *loop;
-    CURLM *multi;
-    rn_timer timer;
-    int64_t connect_timeout_us;
-} rn_connector;
-
-int rn_connector_init(rn_connector *c, rn_loop *loop, int64_t connect_timeout_us);
-void rn_connector_fini(rn_connector *c);
 
 /* Start to connect; `rn_upstream_connected` or `rn_upstream_refused` follow, in a later turn. NULL: no memory. */
 rn_link *rn_link_open(rn_upstream_pool *pool, rn_origin *origin, rn_upstream *up);
 void rn_link_close(rn_link *link);
-/* The number of bytes, or an rn_io. */
-ssize_t rn_link_send(rn_link *link, const char *data, size_t size);
-ssize_t rn_link_receive(rn_link *link, char *data, size_t size);
-/* Poll for these events of libuv; 0: none. */
-void rn_link_watch(rn_link *link, int events);
-/* An idle connection that the peer has closed, or that says something unasked, is of no use. */
-bool rn_link_is_alive(rn_link *link);
 
 /* ---- pool.c */
 
@@ -106,7 +72,7 @@ typedef enum rn_upstream_wait {
 struct rn_upstream_pool {
     rn_loop *loop;
     rn_upstream_options options; /* with all defaults filled in */
-    rn_connector connector;
+    rn_connector *connector;
     TAILQ_HEAD(, rn_origin) origins;
     rn_link_list links;
     rn_link_list idle;
