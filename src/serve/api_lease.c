@@ -164,7 +164,7 @@ static void answer_refused(const rn_api_lease *lease, rn_inbound *in, const rati
     const rn_refused refused = {
         .account = problem.account,
         .tenant = ration_text_of(lease->tenant[0] != '\0' ? lease->tenant : NULL),
-        .traceparent = rn_http_find(rn_inbound_head(in)->fields, "traceparent"),
+        .traceparent = rn_trace_context_find(rn_inbound_head(in)->fields),
         .waited_us = lease->waited_us,
         .decision = decision,
         .detail = problem.detail,

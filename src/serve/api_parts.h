@@ -11,6 +11,7 @@
 #include "serve/lease_name.h"
 #include "serve/meant.h"
 #include "serve/reply.h"
+#include "serve/trace_context.h"
 #include "trace/reader.h"
 
 /* Between api.c (requests), api_lease.c (leases and those who wait for one), api_pages.c (reports), api_permit.c

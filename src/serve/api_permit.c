@@ -19,7 +19,7 @@ void rn_api_forbid(rn_api *api, rn_inbound *in, const rn_claim *claim, const rn_
                                 .waited_us = RATION_UNSET};
     const rn_refused refused = {.account = claim != NULL ? claim->account : (ration_text){NULL, 0},
                                 .tenant = claim != NULL ? claim->tenant : (ration_text){NULL, 0},
-                                .traceparent = rn_http_find(rn_inbound_head(in)->fields, "traceparent"),
+                                .traceparent = rn_trace_context_find(rn_inbound_head(in)->fields),
                                 .waited_us = RATION_UNSET,
                                 .decision = &decision,
                                 .detail = problem.detail};

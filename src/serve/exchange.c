@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "serve/trace_context.h"
 
 #define NAME_BYTES 48
 #define STAMP_BYTES 96
@@ -262,7 +263,7 @@ static void exchange_refuse(rn_exchange *x, const ration_decision *decision, rat
     const rn_refused refused = {.request_id = rn_exchange_name(x, name, sizeof name),
                                 .account = ration_text_of(x->to != NULL ? x->to->account->name : NULL),
                                 .tenant = rn_http_find(fields, "Ration-Tenant"),
-                                .traceparent = rn_http_find(fields, "traceparent"),
+                                .traceparent = rn_trace_context_find(fields),
                                 .waited_us = x->waited_us,
                                 .decision = decision,
                                 .detail = detail};

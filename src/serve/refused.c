@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "serve/refusal.h"
 #include "serve/route.h"
+#include "serve/trace_context.h"
 
 #define NAME_BYTES 64
 #define KEY_BYTES 160
@@ -155,7 +156,7 @@ static void entry_members(const entry *e, rn_output *out)
         rn_output_ms(out, "waitedMs", e->waited_us);
     if (rn_time_known(e->retry_at))
         rn_output_ms(out, "retryAt", e->retry_at.us);
-    member(out, "traceparent", e->traceparent);
+    rn_trace_context_write(ration_text_of(e->traceparent), out);
     member(out, "explanation", e->words);
 }
 

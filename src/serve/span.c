@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serve/exchange.h"
+#include "serve/trace_context.h"
 
 #define NAME_BYTES 48
 
@@ -33,7 +34,7 @@ void rn_span_begin(rn_exchange *x)
     x->span->cost = x->cost != RATION_UNSET ? x->cost : rn_costs_find(x->to->costs, x->route.path).usual;
     copy(x->span->method, sizeof x->span->method, head->method);
     copy(x->span->tenant, sizeof x->span->tenant, x->directives.tenant);
-    copy(x->span->traceparent, sizeof x->span->traceparent, rn_http_find(head->fields, "traceparent"));
+    copy(x->span->traceparent, sizeof x->span->traceparent, rn_trace_context_find(head->fields));
 }
 
 void rn_span_waits(rn_exchange *x, const char *limit)
@@ -80,7 +81,6 @@ void rn_span_tell(const rn_exchange *x)
     rn_output_str(out, "outcome", ration_outcome_name(span->outcome));
     rn_output_int(out, "attempts", x->attempts);
     rn_output_micro(out, "cost", span->spent);
-    if (span->traceparent[0] != '\0')
-        rn_output_str(out, "traceparent", span->traceparent);
+    rn_trace_context_write(ration_text_of(span->traceparent), out);
     rn_bulletin_tell(x->gateway->bulletin);
 }

@@ -96,6 +96,7 @@ def test_a_call_is_told(provider, gateway, listen):
     assert (event["account"], event["tenant"], event["method"]) == ("a", "web", "GET")
     assert (event["status"], event["outcome"], event["waitedMs"]) == (200, "success", 0)
     assert event["traceparent"] == TRACE
+    assert (event["traceId"], event["parentId"]) == tuple(TRACE.split("-")[1:3])
     assert 0 <= event["durationMs"] < 60000 and event["startedAt"] <= event["at"]
     assert "limit" not in event and "planted" not in json.dumps(event)
     # The trace goes on to the provider.
@@ -164,6 +165,7 @@ def test_the_api_tells_too(provider, gateway, listen):
         assert client.call("POST", "/v1/acquire", fields, body).status == 429
     event = stream.next("refused")
     assert (event["reason"], event["tenant"], event["traceparent"]) == ("quota_exhausted", "web", TRACE)
+    assert (event["traceId"], event["parentId"]) == tuple(TRACE.split("-")[1:3])
     assert [one["tenant"] for one in gw.control("/v1/refusals?tenant=web").json()["refusals"]] == ["web"]
 
 
