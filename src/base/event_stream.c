@@ -115,12 +115,25 @@ void rn_event_pick_feed(rn_event_pick *e, ration_text bytes)
     }
 }
 
-rn_picked rn_event_pick_end(rn_event_pick *e, int64_t *micro)
+static rn_picked had(rn_event_pick last, int64_t *micro)
 {
-    rn_event_pick last = *e;
-
     event_counts(&last, &last.pick);
     if (last.picked == RN_PICKED_NUMBER)
         *micro = last.micro;
     return last.picked;
+}
+
+rn_picked rn_event_pick_end(const rn_event_pick *e, int64_t *micro)
+{
+    return had(*e, micro);
+}
+
+rn_picked rn_event_pick_seen(const rn_event_pick *e, int64_t *micro)
+{
+    rn_event_pick last = *e;
+
+    /* Data that is a number and nothing else does not show that it is whole. */
+    if (last.pick.state == RN_PICK_NUMBER)
+        rn_pick_init(&last.pick, last.pick.pointer);
+    return had(last, micro);
 }

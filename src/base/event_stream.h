@@ -32,8 +32,10 @@ void rn_event_pick_feed(rn_event_pick *events, ration_text bytes);
 
 /*
  * What the stream had: RN_PICKED_NUMBER with `*micro` set, RN_PICKED_LARGE, else RN_PICKED_NONE. May be asked at any
- * time, also of a stream that broke off: an event that has not ended counts if its data is whole.
+ * time. An event that has not ended counts if its data is whole.
  */
-rn_picked rn_event_pick_end(rn_event_pick *events, int64_t *micro);
+rn_picked rn_event_pick_end(const rn_event_pick *events, int64_t *micro);
+/* The same of a stream that breaks off: a number amid which it may have done so does not count. */
+rn_picked rn_event_pick_seen(const rn_event_pick *events, int64_t *micro);
 
 #endif

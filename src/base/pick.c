@@ -406,9 +406,15 @@ void rn_pick_feed(rn_pick *p, ration_text bytes)
     }
 }
 
+/* The value has begun, and might go on: "12" may be the beginning of 1234. */
+static bool value_is_open(const rn_pick *p)
+{
+    return p->here && p->wanted && p->state >= RN_PICK_STRING && p->state <= RN_PICK_WORD;
+}
+
 rn_picked rn_pick_seen(const rn_pick *p, int64_t *micro)
 {
-    if (p->state == RN_PICK_FAILED)
+    if (p->state == RN_PICK_FAILED || value_is_open(p))
         return RN_PICKED_NONE;
     if (p->picked == RN_PICKED_NUMBER)
         *micro = p->micro;

@@ -74,7 +74,10 @@ void rn_pick_feed(rn_pick *pick, ration_text bytes);
  */
 rn_picked rn_pick_end(rn_pick *pick, int64_t *micro);
 
-/* The same of a text that breaks off: what has been read so far, if it is the beginning of JSON. */
+/*
+ * The same of a text that breaks off: what has been read so far, if it is the beginning of JSON. A value amid which it
+ * breaks off is none.
+ */
 rn_picked rn_pick_seen(const rn_pick *pick, int64_t *micro);
 
 #endif

@@ -72,6 +72,14 @@ static size_t columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 160;
 }
 
+static void costs_print(const rn_view *view)
+{
+    if (view->cost_count > 0)
+        (void)printf("\n");
+    for (size_t i = 0; i < view->cost_count; i++)
+        (void)printf("%s.\n", view->costs[i]);
+}
+
 static void view_print(const rn_view *view, const rn_watch_options *options, size_t columns)
 {
     const size_t shown = options->all || view->row_count < ROWS_SHOWN ? view->row_count : ROWS_SHOWN;
@@ -131,6 +139,7 @@ int rn_cmd_status(const rn_command *self, int argc, char **argv)
         status = rn_watch_look(&options, &view, error, sizeof error) == RATION_OK ? RN_EXIT_OK : RN_EXIT_USAGE;
         if (status == RN_EXIT_OK) {
             view_print(&view, &options, columns_of(stdout));
+            costs_print(&view);
         } else {
             (void)fprintf(stderr, "ration status: %s\n", error);
         }

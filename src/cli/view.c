@@ -228,6 +228,40 @@ static void house_say(rn_view *view, const json_t *status)
         say(view, "The jobs do not fit their quotas", "", "", "", ": see /v1/plan");
 }
 
+/* ---- costs */
+
+static int64_t counts_sum(json_t *counts)
+{
+    const char *name;
+    json_t *count;
+    int64_t sum = 0;
+
+    json_object_foreach(counts, name, count)
+    {
+        sum += json_integer_value(count);
+    }
+    return sum;
+}
+
+static void cost_say(rn_view *view, const json_t *cost)
+{
+    json_t *settled = json_object_get(cost, "settled"), *unseen = json_object_get(cost, "unseen");
+    const int64_t by_estimate = count_of(settled, "estimate"), told = counts_sum(settled) - by_estimate;
+    const double estimated = number_of(cost, "estimated"), actual = number_of(cost, "actual");
+    char provider[64], part_of[32] = "";
+
+    if (told + by_estimate == 0)
+        return;
+    plain(provider, sizeof provider, text_of(cost, "provider"));
+    if (estimated > 0)
+        (void)snprintf(part_of, sizeof part_of, " (%.0f %%)", actual / estimated * 100);
+    (void)snprintf(
+        view->costs[view->cost_count++], sizeof view->costs[0],
+        "Costs at %s: %lld calls told theirs, %.12g estimated and %.12g spent%s; %lld went by their estimate, %lld "
+        "of which succeeded without a usage that can be read",
+        provider, (long long)told, estimated, actual, part_of, (long long)by_estimate, (long long)counts_sum(unseen));
+}
+
 /* ---- the whole */
 
 static void head_write(rn_view *view, const json_t *status)
@@ -245,17 +279,20 @@ static void head_write(rn_view *view, const json_t *status)
 
 static int view_fill(rn_view *view, const json_t *status)
 {
-    const json_t *limits = json_object_get(status, "limits");
+    const json_t *limits = json_object_get(status, "limits"), *costs = json_object_get(status, "costs");
     const double now = number_of(status, "now");
     const size_t sentences = json_array_size(limits) + json_array_size(json_object_get(status, "penalties")) +
                              json_array_size(json_object_get(status, "breakers")) + 2;
 
     view->rows = calloc(json_array_size(limits) + 1, sizeof *view->rows);
     view->words = calloc(sentences, sizeof *view->words);
-    if (view->rows == NULL || view->words == NULL)
+    view->costs = calloc(json_array_size(costs) + 1, sizeof *view->costs);
+    if (view->rows == NULL || view->words == NULL || view->costs == NULL)
         return RATION_ERR_NOMEM;
     for (size_t i = 0; i < json_array_size(limits); i++)
         row_read(json_array_get(limits, i), now, &view->rows[view->row_count++]);
+    for (size_t i = 0; i < json_array_size(costs); i++)
+        cost_say(view, json_array_get(costs, i));
     head_write(view, status);
     house_say(view, status);
     breakers_say(view, status, now);
@@ -287,6 +324,7 @@ void rn_view_fini(rn_view *view)
 {
     free(view->rows);
     free(view->words);
+    free(view->costs);
     *view = (rn_view){.rows = NULL};
 }
 

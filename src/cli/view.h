@@ -34,6 +34,8 @@ typedef struct rn_view {
     char head[200];
     char (*words)[320]; /* what is limited now, a sentence each; the gravest first */
     size_t word_count;
+    char (*costs)[320]; /* what calls cost against what was estimated, a sentence a provider */
+    size_t cost_count;
     rn_view_row *rows;
     size_t row_count;
 } rn_view;

@@ -56,6 +56,7 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
     out->planning =
         control->planning != NULL ? *rn_planning_look(control->planning) : (rn_planning_counts){.feasible = 1};
     rn_gateway_upstream_stats(control->gateway, &out->upstream);
+    rn_gateway_cost_counts(control->gateway, &out->costs);
     out->kept_bytes = rn_gateway_kept(control->gateway);
     out->connections = rn_gateway_connections(control->gateway, &out->turned_away);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)

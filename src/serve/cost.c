@@ -264,7 +264,7 @@ static rn_picked usage_picked(rn_usage *usage, bool whole, int64_t *micro)
     case RN_USAGE_JSON:
         return whole ? rn_pick_end(&usage->in.json, micro) : rn_pick_seen(&usage->in.json, micro);
     case RN_USAGE_EVENTS:
-        return rn_event_pick_end(&usage->in.events, micro);
+        return whole ? rn_event_pick_end(&usage->in.events, micro) : rn_event_pick_seen(&usage->in.events, micro);
     }
     return RN_PICKED_NONE;
 }

@@ -20,9 +20,10 @@ typedef struct rn_costs {
     const ration_provider_rule *rule;
     const rn_provider *provider;
     rn_arena arena;
-    rn_template *templates; /* one an endpoint */
-    bool any;               /* some rule of the provider or an endpoint says something */
-    bool any_retries;       /* some endpoint has a number of its own */
+    rn_template *templates;       /* one an endpoint */
+    bool any;                     /* some rule of the provider or an endpoint says something */
+    bool any_retries;             /* some endpoint has a number of its own */
+    struct rn_spending *spending; /* where the provider's calls are counted; the caller's, set after `init` */
 } rn_costs;
 
 typedef struct rn_cost_found {

@@ -113,9 +113,13 @@ static int costs_make(rn_destinations *all, size_t count)
     while (all->cost_count < count) {
         const ration_provider_rule *rule = &ration_config_rules(all->config)->providers[all->cost_count];
         const rn_provider *provider = rn_config_provider(all->config, all->cost_count);
-        const int err = rn_costs_init(&all->costs[all->cost_count++], rule, provider);
+        rn_costs *costs = &all->costs[all->cost_count++];
+        const int err = rn_costs_init(costs, rule, provider);
         if (err != RATION_OK)
             return err;
+        costs->spending = rn_spending_of(&all->gateway->spendings, rule->name);
+        if (costs->spending == NULL)
+            return RATION_ERR_NOMEM;
     }
     return RATION_OK;
 }

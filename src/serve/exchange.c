@@ -84,21 +84,21 @@ static void exchange_free(rn_exchange *x)
     rn_mem_free(rn_mem_default(), x);
 }
 
+int64_t rn_exchange_charged(const rn_exchange *x)
+{
+    return x->cost != RATION_UNSET ? x->cost : rn_costs_find(x->to->costs, x->route.path).usual;
+}
+
 /* What the response has told of its cost; RATION_UNSET: nothing, the estimate stands. Counts it. */
 static int64_t exchange_usage(rn_exchange *x)
 {
-    rn_gateway_counters *counts = &x->gateway->counts;
+    rn_usage_told told = {RN_COST_ESTIMATE, RN_USAGE_FINE, RATION_UNSET};
 
-    if (x->usage == NULL) {
-        if (x->cost_rule != NULL && rn_cost_is_told(x->cost_rule))
-            counts->settled[RN_COST_ESTIMATE]++;
+    if (x->cost_rule == NULL || !rn_cost_is_told(x->cost_rule))
         return RATION_UNSET;
-    }
-    const rn_usage_told told = rn_usage_end(x->usage, x->ended);
-    counts->settled[told.source]++;
-    /* What failed has no usage, and nobody misses it. */
-    if (told.fault != RN_USAGE_FINE && x->status / 100 == 2)
-        counts->usage_faults[told.fault]++;
+    if (x->usage != NULL)
+        told = rn_usage_end(x->usage, x->ended);
+    rn_spending_settle(x->to->costs->spending, &told, rn_exchange_charged(x), x->status / 100 == 2);
     return told.micro;
 }
 
@@ -587,7 +587,7 @@ static void on_event(rn_party *party, const ration_event *event)
 /* The number was found, or there is none: ask the decider. */
 static void exchange_estimated(rn_exchange *x, rn_estimate_source source)
 {
-    x->gateway->counts.estimates[source]++;
+    x->to->costs->spending->counts.estimates[source]++;
     rn_estimate_free(x->estimate);
     x->estimate = NULL;
     rn_exchange_submit(x);
@@ -625,7 +625,6 @@ static bool exchange_may_read(const rn_exchange *x, const rn_http_head *head)
 /* The client's word, else what the config says where to look; a body is read first. */
 static void exchange_price(rn_exchange *x, const rn_http_head *head)
 {
-    rn_gateway *gw = x->gateway;
     const rn_cost_rule *rule = x->to->costs->any ? rn_costs_find(x->to->costs, x->route.path).rule : NULL;
 
     x->cost_rule = rule;
@@ -636,7 +635,7 @@ static void exchange_price(rn_exchange *x, const rn_http_head *head)
     }
     x->cost = rule->estimate_default;
     if (rn_cost_in_fields(rule, head->fields, &x->cost)) {
-        gw->counts.estimates[RN_ESTIMATE_HEADER]++;
+        x->to->costs->spending->counts.estimates[RN_ESTIMATE_HEADER]++;
     } else if (exchange_may_read(x, head)) {
         x->estimate = rn_estimate_new(rule);
         if (x->estimate == NULL) {
@@ -647,7 +646,7 @@ static void exchange_price(rn_exchange *x, const rn_http_head *head)
         rn_inbound_resume(x->in);
         return;
     } else {
-        gw->counts.estimates[RN_ESTIMATE_DEFAULT]++;
+        x->to->costs->spending->counts.estimates[RN_ESTIMATE_DEFAULT]++;
     }
     rn_exchange_submit(x);
 }

@@ -113,6 +113,7 @@ struct rn_gateway {
     struct rn_destinations_list all_destinations;
     struct rn_shared_pools pools;
     rn_upstream_stats past_upstream; /* counted by pools that are no more */
+    struct rn_spendings spendings;   /* of every provider that there was */
     struct rn_exchange_list states[RN_EXCHANGE_STATES];
     size_t state_sizes[RN_EXCHANGE_STATES];
     rn_gateway_counters counts;
@@ -207,6 +208,9 @@ void rn_exchange_bind(rn_exchange *x, const rn_destination *to);
 bool rn_exchange_rebind(rn_exchange *x);
 /* The gateway has other rules; `jobs` as for rn_gateway_adopt. A call that waits goes by them from now on. */
 void rn_exchange_reloaded(rn_exchange *x, const size_t *jobs);
+
+/* What the decider charges the call, or did: the estimate, the client's word, or the config's. O(templates) at most. */
+int64_t rn_exchange_charged(const rn_exchange *x);
 
 /* ---- span.c: what the event of a call tells */
 

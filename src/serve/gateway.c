@@ -350,6 +350,7 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
     rn_timer_init(&gw->timer, gw->loop, on_deadline, gw);
     TAILQ_INIT(&gw->all_destinations);
     TAILQ_INIT(&gw->pools);
+    TAILQ_INIT(&gw->spendings);
     rn_output_init(&gw->target, rn_mem_default(), TARGET_MAX_BYTES);
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++)
         TAILQ_INIT(&gw->states[i]);
@@ -474,6 +475,7 @@ void rn_gateway_free(rn_gateway *gw)
     rn_server_free(gw->server);
     while (!TAILQ_EMPTY(&gw->all_destinations))
         rn_destinations_free(TAILQ_FIRST(&gw->all_destinations));
+    rn_spendings_free(&gw->spendings);
     rn_output_fini(&gw->target);
     rn_mem_free(rn_mem_default(), gw->fields);
     rn_mem_free(rn_mem_default(), gw->headers);
@@ -532,7 +534,12 @@ const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider)
 
 const rn_costs *rn_gateway_costs(const rn_gateway *gw, size_t provider)
 {
-    return &gw->destinations->costs[provider];
+    return provider < gw->destinations->cost_count ? &gw->destinations->costs[provider] : NULL;
+}
+
+void rn_gateway_cost_counts(const rn_gateway *gw, rn_cost_counts *out)
+{
+    rn_spendings_sum(&gw->spendings, out);
 }
 
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out)

@@ -13,6 +13,7 @@
 #include "serve/log.h"
 #include "serve/refused.h"
 #include "serve/retry.h"
+#include "serve/spending.h"
 
 /*
  * The gateway: a listener, and the calls that go through it. Chapter 7.
@@ -66,14 +67,11 @@ typedef struct rn_gateway_counters {
     uint64_t errors;       /* no memory, or an error code from the decider */
     uint64_t checks[RN_CHECK_RESULTS];
     uint64_t circuits[RATION_BREAKER_HALF_OPEN + 1]; /* changes, by the state that was entered */
-    uint64_t estimates[RN_ESTIMATE_SOURCES]; /* of requests for which the config has an estimate, by where it was */
-    uint64_t settled[RN_COST_SOURCES];       /* calls for which it has an actual cost, by where that was */
-    uint64_t usage_faults[RN_USAGE_FAULTS];  /* and those whose response had none to settle with */
-    uint64_t sent_again;                     /* attempts behind the first one of a call */
-    uint64_t retries[RATION_OUTCOME_CANCELLED + 1]; /* those that are over, by what they came to */
-    uint64_t withheld[RN_RETRY_VERDICTS];           /* attempts that failed and had none behind them, by why not */
-    rn_histogram waits[RN_PRIORITIES];              /* of the calls granted, by their priority */
-    uint64_t outcomes[RN_OUTCOMES];                 /* of attempts that were sent */
+    uint64_t sent_again;                             /* attempts behind the first one of a call */
+    uint64_t retries[RATION_OUTCOME_CANCELLED + 1];  /* those that are over, by what they came to */
+    uint64_t withheld[RN_RETRY_VERDICTS];            /* attempts that failed and had none behind them, by why not */
+    rn_histogram waits[RN_PRIORITIES];               /* of the calls granted, by their priority */
+    uint64_t outcomes[RN_OUTCOMES];                  /* of attempts that were sent */
 } rn_gateway_counters;
 
 /* Everything is borrowed for the gateway's life; the config at least until another takes its place. */
@@ -154,8 +152,10 @@ size_t rn_gateway_kept(const rn_gateway *gw);
 size_t rn_gateway_connections(const rn_gateway *gw, uint64_t *turned_away);
 /* Where a provider learns how long its leases are held; by its index, NULL past the end. */
 const rn_holds *rn_gateway_holds(const rn_gateway *gw, size_t provider);
-/* What calls to a provider cost, and which priority they have, by its index in the rules. */
+/* What calls to a provider cost, and which priority they have, by its index in the rules; NULL past the end. */
 const rn_costs *rn_gateway_costs(const rn_gateway *gw, size_t provider);
+/* What calls were estimated at and came to, over all providers. */
+void rn_gateway_cost_counts(const rn_gateway *gw, rn_cost_counts *out);
 /* Sums over all providers. */
 void rn_gateway_upstream_stats(const rn_gateway *gw, rn_upstream_stats *out);
 

@@ -140,19 +140,19 @@ static void runs_series(rn_output *out, const char *name, const rn_snapshot *s)
 static void estimates_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     for (int i = 0; i < RN_ESTIMATE_SOURCES; i++)
-        sample(out, name, "source", rn_estimate_source_name((rn_estimate_source)i), s->gateway.estimates[i]);
+        sample(out, name, "source", rn_estimate_source_name((rn_estimate_source)i), s->costs.estimates[i]);
 }
 
 static void settled_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     for (int i = 0; i < RN_COST_SOURCES; i++)
-        sample(out, name, "source", rn_cost_source_name((rn_cost_source)i), s->gateway.settled[i]);
+        sample(out, name, "source", rn_cost_source_name((rn_cost_source)i), s->costs.settled[i]);
 }
 
 static void usage_faults_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     for (int i = 0; i < RN_USAGE_FAULTS; i++)
-        sample(out, name, "why", rn_usage_fault_name((rn_usage_fault)i), s->gateway.usage_faults[i]);
+        sample(out, name, "why", rn_usage_fault_name((rn_usage_fault)i), s->costs.unseen[i]);
 }
 
 static void stale_series(rn_output *out, const char *name, const rn_snapshot *s)

@@ -17,6 +17,7 @@ typedef struct rn_snapshot {
     ration_time started_at;
     ration_totals totals;
     rn_gateway_counters gateway;
+    rn_cost_counts costs; /* counts of calls, over all providers */
     rn_planning_counts planning;
     rn_upstream_stats upstream;
     uint64_t exchanges[RN_EXCHANGE_STATES];

@@ -31,7 +31,7 @@ void rn_span_begin(rn_exchange *x)
     if (x->span == NULL)
         return;
     x->span->began_at = rn_loop_now(x->gateway->loop);
-    x->span->cost = x->cost != RATION_UNSET ? x->cost : rn_costs_find(x->to->costs, x->route.path).usual;
+    x->span->cost = rn_exchange_charged(x);
     copy(x->span->method, sizeof x->span->method, head->method);
     copy(x->span->tenant, sizeof x->span->tenant, x->directives.tenant);
     copy(x->span->traceparent, sizeof x->span->traceparent, rn_trace_context_find(head->fields));

@@ -270,6 +270,20 @@ static void holds_write(rn_output *out, const rn_gateway *gateway)
     rn_output_close(out, ']');
 }
 
+/* ---- costs */
+
+static void costs_write(rn_output *out, const rn_gateway *gateway)
+{
+    const rn_costs *costs;
+
+    rn_output_open(out, "costs", '[');
+    for (size_t i = 0; (costs = rn_gateway_costs(gateway, i)) != NULL; i++) {
+        if (costs->any)
+            rn_spending_write(costs->spending, out);
+    }
+    rn_output_close(out, ']');
+}
+
 /* ---- totals */
 
 static void totals_write(const rn_snapshot *s, const rn_history_counts *counts, rn_output *out)
@@ -418,6 +432,7 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     if (parts->planning != NULL)
         rn_planning_write(parts->planning, out);
     holds_write(out, parts->gateway);
+    costs_write(out, parts->gateway);
     const int err = rn_status_limits_write(parts->decider, s->now, NULL, out);
     rn_output_close(out, '}');
     rn_output_newline(out);

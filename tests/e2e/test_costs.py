@@ -6,12 +6,14 @@ import contextlib
 import datetime
 import gzip
 import json
+import subprocess
 import threading
 import zlib
 
 import pytest
-from house import one_provider, until
+from house import RATION, one_provider, until
 from test_events import Stream
+from test_reload import reload
 
 TOKENS = {"name": "tokens", "kind": "quota", "counts": "cost", "max": 100000, "window": {"period": "day"},
           "arrival": 0, "scope": {"by": ["account"]}}
@@ -355,25 +357,58 @@ def test_a_stream_is_not_delayed(provider, gateway):
 
 @pytest.mark.parametrize("kind", ["json", "events"])
 def test_a_provider_that_breaks_off(provider, gateway, kind):
-    """What was seen is settled; where nothing was seen, the estimate stands."""
+    """What was seen is settled; where nothing was seen, or half of a number, the estimate stands."""
+    bodies = {
+        "json": {"seen": '{"usage":{"total_tokens":7},"more":', "unseen": '{"choices":[', "amid": '{"usage":{"total_tokens":12'},
+        "events": {"seen": 'data: {"usage":{"total_tokens":7}}\n\nda', "unseen": "data: {}\n\nda",
+                   "amid": 'data: {"usage":{"total_tokens":12'},
+    }
 
     def handler(request, connection):
-        told = '{"usage":{"total_tokens":7},"more":' if request.target == "/seen" else '{"choices":['
+        told = bodies[kind][request.target[1:]]
         if kind == "json":
             connection.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n" + told)
         else:
-            told = 'data: {"usage":{"total_tokens":7}}\n\nda' if request.target == "/seen" else "data: {}\n\nda"
             connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
             connection.chunk(told)
         return False
 
     gw = gateway(one_provider(provider(handler).url, [TOKENS], cost=100, actual=TO_USAGE))
-    for path, cost in (("seen", 7), ("unseen", 107)):
+    for path, cost in (("seen", 7), ("unseen", 107), ("amid", 207)):
         with pytest.raises(EOFError):
             gw.call("GET", f"/a/{path}")
         gw.until_idle()
         assert used(gw) == cost
-    assert (costs(gw), unseen(gw)) == ({"pointer": 1, "estimate": 1}, {})
+    assert (costs(gw), unseen(gw)) == ({"pointer": 1, "estimate": 2}, {})
+
+
+def test_the_status_has_estimates_and_costs(provider, gateway):
+    """By provider, over those calls alone that told what they cost, and over a reload."""
+
+    def handler(request, connection):
+        if request.target == "/none":
+            connection.reply(200, body=b"{}")
+        else:
+            connection.reply(200, body=b'{"usage":{"total_tokens":7.5}}')
+
+    config = one_provider(provider(handler).url, [TOKENS], estimate={"header": "X-Estimate", "default": 10},
+                          actual=TO_USAGE)
+    gw = gateway(config)
+    want = {"provider": "p", "estimates": {"header": 1, "pointer": 0, "default": 2},
+            "settled": {"header": 0, "pointer": 2, "estimate": 1}, "unseen": {"absent": 1, "encoded": 0, "unusable": 0},
+            "estimated": 14, "actual": 15}
+    for path, fields in (("some", {"X-Estimate": "4"}), ("some", {}), ("none", {})):
+        assert gw.call("GET", f"/a/{path}", fields).status == 200
+    gw.until_idle()
+    assert gw.status()["costs"] == [want]
+    shown = subprocess.run([RATION, "status", "--control", gw.control_address], capture_output=True, text=True,
+                           timeout=30).stdout
+    assert (
+        "Costs at p: 2 calls told theirs, 14 estimated and 15 spent (107 %); 1 went by their estimate, "
+        "1 of which succeeded without a usage that can be read.\n"
+    ) in shown
+    reload(gw, config | {"tenants": {"x": 2}})
+    assert gw.status()["costs"] == [want]
 
 
 def test_clients_killed_amid_the_stream(provider, gateway):

@@ -135,12 +135,46 @@ static void a_number_that_is_too_large_is_told(void **state)
     CHECK_EQ(micro, -1);
 }
 
+/* What is whole to the end of a stream, and what may have gone on where one breaks off. */
+static void what_breaks_off_amid_a_number_has_none(void **state)
+{
+    static const rn_pointer whole_text = {"", NULL, 0};
+    static const struct {
+        const char *text;
+        const rn_pointer *pointer;
+        rn_picked ends, seen;
+        int64_t units; /* where it breaks off */
+    } rows_cut[] = {
+        {"data: {\"u\":{\"t\":7}}", &pointer, NUMBER, NUMBER, 7},
+        {"data: {\"u\":{\"t\":7}", &pointer, NONE, NONE, 0},
+        {"data: {\"u\":{\"t\":7}}\n\ndata: {\"u\":{\"t\":1", &pointer, NUMBER, NUMBER, 7},
+        {"data: 12", &whole_text, NUMBER, NONE, 0},
+        {"data: 12\n", &whole_text, NUMBER, NUMBER, 12},
+        {"data: 7\n\ndata: 12", &whole_text, NUMBER, NUMBER, 7},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows_cut / sizeof rows_cut[0]; i++) {
+        rn_event_pick events;
+        int64_t micro = 0, at_end = 0;
+
+        CHECK_ROW(rows_cut[i].text);
+        rn_event_pick_init(&events, rows_cut[i].pointer);
+        rn_event_pick_feed(&events, ration_text_of(rows_cut[i].text));
+        CHECK_EQ(rn_event_pick_end(&events, &at_end), rows_cut[i].ends);
+        CHECK_EQ(rn_event_pick_seen(&events, &micro), rows_cut[i].seen);
+        CHECK_EQ(micro, rows_cut[i].units * UNIT);
+    }
+    CHECK_ROW(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stream_has_its_number),
         cmocka_unit_test(asking_changes_nothing),
         cmocka_unit_test(a_number_that_is_too_large_is_told),
+        cmocka_unit_test(what_breaks_off_amid_a_number_has_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
