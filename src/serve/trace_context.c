@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `traceparent`, read by the rules of W3C Trace Context, 3.2: VERSION-TRACE-PARENT-FLAGS, all in small hexadecimal digits.
+ * `traceparent`, by W3C Trace Context, 3.2: VERSION-TRACE-PARENT-FLAGS, all in small hexadecimal digits.
  *
- * Version 00 ends with its flags. A later one may go on after a dash, and its ids are where those of 00 are; ff is none.
+ * Version 00 ends with its flags. A later one may go on after a dash, with its ids where those of 00 are; ff is none.
  * An id of zeros alone names nothing. What cannot be read still goes on to the provider, as it came: it is not ours.
  */
 #include "serve/trace_context.h"

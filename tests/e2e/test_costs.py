@@ -359,7 +359,8 @@ def test_a_stream_is_not_delayed(provider, gateway):
 def test_a_provider_that_breaks_off(provider, gateway, kind):
     """What was seen is settled; where nothing was seen, or half of a number, the estimate stands."""
     bodies = {
-        "json": {"seen": '{"usage":{"total_tokens":7},"more":', "unseen": '{"choices":[', "amid": '{"usage":{"total_tokens":12'},
+        "json": {"seen": '{"usage":{"total_tokens":7},"more":', "unseen": '{"choices":[',
+                 "amid": '{"usage":{"total_tokens":12'},
         "events": {"seen": 'data: {"usage":{"total_tokens":7}}\n\nda', "unseen": "data: {}\n\nda",
                    "amid": 'data: {"usage":{"total_tokens":12'},
     }
