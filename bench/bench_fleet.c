@@ -30,6 +30,8 @@
     "{ name: s, kind: quota, max: 1000000, window: { period: day }, scope: { by: [account] },"                         \
     "  sync: { remainingHeader: X-Left, resetHeader: X-Reset } }"
 
+#define ADAPTIVE "{ name: f, kind: adaptive, initialLimit: 1000, scope: { by: [account] } }"
+
 static const struct row {
     const char *name;
     const char *rules;
@@ -42,6 +44,7 @@ static const struct row {
     {"quota of a day", RULES(DAILY), RATION_UNSET},
     {"quota of a rolling hour", RULES(ROLLING), RATION_UNSET},
     {"quota with headers", RULES(SYNCED), RATION_UNSET},
+    {"adaptive", RULES(ADAPTIVE), RATION_UNSET},
     {"rate, concurrency, quota", RULES(RATE ", " SLOTS ", " DAILY), RATION_UNSET},
 };
 

@@ -187,7 +187,7 @@ static void pause(ration_engine *engine, const rn_lease *lease, ration_time retr
 
         if (rn_time_before(engine->now, retry_at) && rn_time_known(retry_at) && rn_place_binds(&lease->places[i]) &&
             counter->limit->rule->kind == RATION_KIND_ADAPTIVE && counter->limit->rule->adaptive.pause_on_retry_after &&
-            rn_time_before(counter->penalty.until, retry_at))
+            (!counter->penalty.any || rn_time_before(counter->penalty.until, retry_at)))
             penalize_counter(engine, lease, counter, lease->since, retry_at);
     }
 }

@@ -13,9 +13,9 @@
 
 bool rn_answer_is(const redisReply *reply)
 {
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 && reply->element[0]->type == REDIS_REPLY_INTEGER &&
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_INTEGER &&
            reply->element[1]->type == REDIS_REPLY_INTEGER && reply->element[2]->type == REDIS_REPLY_ARRAY &&
-           reply->element[3]->type == REDIS_REPLY_ARRAY;
+           reply->element[3]->type == REDIS_REPLY_ARRAY && reply->element[4]->type == REDIS_REPLY_ARRAY;
 }
 
 int64_t rn_answer_result(const redisReply *reply)
@@ -50,6 +50,29 @@ bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out)
         return false;
     out->id = (ration_text){lost->element[2 * index]->str, (size_t)lost->element[2 * index]->len};
     out->at = ration_time_of(lost->element[2 * index + 1]->integer);
+    return true;
+}
+
+static ration_text text_of(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING ? (ration_text){reply->str, (size_t)reply->len} : (ration_text){"", 0};
+}
+
+bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
+{
+    const redisReply *const events = reply->element[4];
+    const redisReply *const event = index < events->elements ? events->element[index] : NULL;
+
+    if (event == NULL || event->type != REDIS_REPLY_ARRAY || event->elements != 6)
+        return false;
+    *out = (rn_fleet_event){
+        .what = text_of(event->element[0]),
+        .at = ration_time_of(event->element[1]->integer),
+        .key = text_of(event->element[2]),
+        .before = event->element[3]->integer,
+        .value = event->element[4]->integer,
+        .cause = text_of(event->element[5]),
+    };
     return true;
 }
 
@@ -95,11 +118,11 @@ void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_c
     counter = route->links[index - 1].counter;
     out->limit = counter->limit->rule->name;
     out->key = counter->key;
-    if (rest_of(reply, 4) != NULL && rest_of(reply, 4)->type == REDIS_REPLY_INTEGER) {
+    if (rn_answer_number(reply, 4, 0) != 0) {
         out->facts = (ration_facts){
             .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? ask->cost : RATION_UNIT,
-            .available = rn_answer_number(reply, 4, RATION_UNSET),
-            .capacity = rn_answer_number(reply, 5, RATION_UNSET),
+            .available = rn_answer_number(reply, 5, RATION_UNSET),
+            .capacity = rn_answer_number(reply, 6, RATION_UNSET),
             .ahead = ask->enforcer ? RATION_UNSET : 0,
         };
     }

@@ -8,8 +8,8 @@
 #include "fleet/call.h"
 
 /*
- * What a script has answered: an array of what came of the call, the instant, the leases that were taken back, and
- * what belongs to the first.
+ * What a script has answered: an array of what came of the call, the instant, the leases that were taken back, what
+ * belongs to the first, and events.
  */
 
 /* As lease.lua numbers them. */
@@ -27,6 +27,15 @@ typedef struct rn_fleet_lost {
     ration_time at;
 } rn_fleet_lost;
 
+/* What the call has brought about. Its texts are the reply's. */
+typedef struct rn_fleet_event {
+    ration_text what; /* "limit": an adaptive limit moved */
+    ration_time at;
+    ration_text key;       /* of the counter, behind what all keys of the provider begin with */
+    int64_t before, value; /* micro-units */
+    ration_text cause;
+} rn_fleet_event;
+
 /* Is it one at all? Only then may the following be asked. */
 bool rn_answer_is(const redisReply *reply);
 int64_t rn_answer_result(const redisReply *reply); /* an rn_answer, of scripts of this version */
@@ -35,6 +44,8 @@ ration_time rn_answer_at(const redisReply *reply);
 int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none);
 /* The leases lost, in order. False: there are no more. Its text is the reply's. */
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out);
+/* The events, in order. False: there are no more. */
+bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out);
 /* The window that is asked for is sent with the call from now on. False: it has as many as there may be. */
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count);
 /* The decision on what was asked; texts are the route's. */

@@ -221,7 +221,7 @@ static bool teaches(const ration_sync *sync)
     return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
 }
 
-static void write_quota(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter)
+static void write_quota_rule(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter)
 {
     const rn_limit *const limit = counter->limit;
     const rn_quota_spec *const spec = &limit->spec.quota;
@@ -244,55 +244,142 @@ static void write_quota(rn_pack *out, const rn_call *call, size_t index, const r
     }
 }
 
-static size_t spec_members(const rn_limit *limit, bool told)
+static void write_classes(rn_pack *out, const ration_adaptive_rule *rule)
 {
-    if (limit->rule->kind == RATION_KIND_RATE)
-        return 9;
-    if (limit->rule->kind == RATION_KIND_CONCURRENCY)
-        return 5;
-    return (limit->spec.quota.calendar.period == RATION_PERIOD_NONE ? 15u : 14u) + (told ? 1u : 0u);
-}
+    size_t count = 0;
 
-/* As lease.lua numbers them. */
-static int64_t kind_number(ration_kind kind)
-{
-    return kind == RATION_KIND_RATE ? 1 : kind == RATION_KIND_CONCURRENCY ? 2 : 3;
-}
+    for (size_t i = 0; i < rule->class_count; i++)
+        count += rule->classes[i].reserved.num > 0;
+    rn_pack_key(out, "classes");
+    rn_pack_array(out, count);
+    for (size_t i = 0; i < rule->class_count; i++) {
+        const ration_class_rule *const class = &rule->classes[i];
 
-static void write_counter(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter, int64_t cost,
-                          const ration_response *response)
-{
-    const rn_limit *const limit = counter->limit;
-    const bool by_cost = limit->rule->counts == RATION_COUNTS_COST;
-
-    rn_pack_map(out, spec_members(limit, response != NULL));
-    rn_pack_key_int(out, "kind", kind_number(limit->rule->kind));
-    rn_pack_key_int(out, "charge", by_cost ? cost : RATION_UNIT);
-    rn_pack_key_bool(out, "cost", by_cost);
-    rn_pack_key_bool(out, "binds", limit->rule->enforce == RATION_ENFORCE_ON);
-    if (limit->rule->kind == RATION_KIND_RATE) {
-        rn_pack_key_int(out, "earn", limit->spec.bucket.earn);
-        rn_pack_key_int(out, "price", limit->spec.bucket.price);
-        rn_pack_key_int(out, "cap", limit->spec.bucket.cap);
-        rn_pack_key_int(out, "burst", limit->spec.bucket.burst);
-        rn_pack_key_int(out, "margin", limit->spec.bucket.margin);
-    } else if (limit->rule->kind == RATION_KIND_CONCURRENCY) {
-        rn_pack_key_int(out, "max", limit->rule->max);
-    } else {
-        write_quota(out, call, index, counter);
-        if (response != NULL)
-            write_told(out, call, limit, response);
+        if (class->reserved.num == 0)
+            continue;
+        rn_pack_array(out, 3);
+        rn_pack_text(out, ration_text_of(class->name));
+        rn_pack_int(out, class->reserved.num);
+        rn_pack_int(out, class->reserved.den);
     }
 }
 
-static void write_counters(rn_call *call, const rn_route *route, int64_t cost, const ration_response *response)
+static void write_aimd(rn_pack *out, const rn_aimd_spec *aimd)
+{
+    const int64_t numbers[] = {aimd->initial,    aimd->min,        aimd->max,       aimd->step,
+                               aimd->factor.num, aimd->factor.den, aimd->window_us, aimd->cooldown_us};
+
+    rn_pack_key(out, "aimd");
+    rn_pack_array(out, sizeof numbers / sizeof numbers[0] + 1);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        rn_pack_int(out, numbers[i]);
+    rn_pack_bool(out, aimd->fast);
+}
+
+/* What a call says of one limit, beside its rules. */
+typedef struct counter_call {
+    const rn_call *call;
+    const rn_route_link *link;
+    size_t index; /* from 1 */
+    int64_t cost;
+    int64_t hold_us;
+    const ration_response *response;
+} counter_call;
+
+static void write_rate(rn_pack *out, const counter_call *what)
+{
+    const rn_bucket_spec *const spec = &what->link->counter->limit->spec.bucket;
+
+    rn_pack_key_int(out, "earn", spec->earn);
+    rn_pack_key_int(out, "price", spec->price);
+    rn_pack_key_int(out, "cap", spec->cap);
+    rn_pack_key_int(out, "burst", spec->burst);
+    rn_pack_key_int(out, "margin", spec->margin);
+}
+
+static void write_concurrency(rn_pack *out, const counter_call *what)
+{
+    rn_pack_key_int(out, "max", what->link->counter->limit->rule->max);
+}
+
+static void write_quota(rn_pack *out, const counter_call *what)
+{
+    write_quota_rule(out, what->call, what->index, what->link->counter);
+    if (what->response != NULL)
+        write_told(out, what->call, what->link->counter->limit, what->response);
+}
+
+/* The limit as it is, and what the request is to it. */
+static void write_adaptive(rn_pack *out, const counter_call *what)
+{
+    const rn_route_link *const link = what->link;
+    const int64_t hold_us = what->hold_us;
+    const rn_counter *const counter = link->counter;
+    const ration_adaptive_rule *const rule = &counter->limit->rule->adaptive;
+    const rn_adaptive_spec *const spec = counter->limit->spec.adaptive;
+    const bool unknown = link->lane == RN_LANE_UNKNOWN;
+    const bool borrows = rule->lend_horizon_us > 0 && hold_us != RATION_UNSET && hold_us <= rule->lend_horizon_us;
+    const int64_t most = borrows ? spec->aimd.max * RATION_UNIT : unknown ? 0 : spec->most[link->lane];
+
+    write_aimd(out, &spec->aimd);
+    write_classes(out, rule);
+    rn_pack_key(out, "class");
+    if (unknown || link->lane == RN_CLASS_NONE) {
+        rn_pack_bool(out, false);
+    } else {
+        rn_pack_text(out, ration_text_of(rule->classes[link->lane - 1].name));
+    }
+    rn_pack_key_bool(out, "unknown", unknown);
+    rn_pack_key_int(out, "most", most);
+    rn_pack_key_bool(out, "borrows", borrows);
+    rn_pack_key_given(out, "idle", rule->lend_horizon_us > 0 ? rule->lend_idle_us : RATION_UNSET, RATION_UNSET);
+    rn_pack_key_bool(out, "pause", rule->pause_on_retry_after);
+    rn_pack_key_given(out, "started", what->call->tells_time ? bounded(counter->started_at.us) : RATION_NEVER_US,
+                      RATION_NEVER_US);
+}
+
+/* The kinds as the scripts number them (kind.lua), and how many members their rules have; quotas may have two more. */
+static const struct kind_row {
+    int64_t number;
+    size_t members;
+    void (*write)(rn_pack *out, const counter_call *what);
+} kind_rows[RATION_KIND_COUNT] = {
+    [RATION_KIND_RATE] = {1, 5, write_rate},
+    [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
+    [RATION_KIND_QUOTA] = {3, 10, write_quota},
+    [RATION_KIND_ADAPTIVE] = {5, 9, write_adaptive},
+};
+
+static void write_counter(rn_pack *out, const counter_call *what)
+{
+    const rn_limit *const limit = what->link->counter->limit;
+    const struct kind_row *const row = &kind_rows[limit->rule->kind];
+    const bool by_cost = limit->rule->counts == RATION_COUNTS_COST;
+    const bool quota = limit->rule->kind == RATION_KIND_QUOTA;
+    const bool rolling = quota && limit->spec.quota.calendar.period == RATION_PERIOD_NONE;
+    const bool told = quota && what->response != NULL;
+
+    rn_pack_map(out, 4 + row->members + (rolling ? 1 : 0) + (told ? 1 : 0));
+    rn_pack_key_int(out, "kind", row->number);
+    rn_pack_key_int(out, "charge", by_cost ? what->cost : RATION_UNIT);
+    rn_pack_key_bool(out, "cost", by_cost);
+    rn_pack_key_bool(out, "binds", limit->rule->enforce == RATION_ENFORCE_ON);
+    row->write(out, what);
+}
+
+/* `what` but for the counter. */
+static void write_counters(rn_call *call, const rn_route *route, counter_call what)
 {
     rn_pack *const out = &call->argument;
 
     rn_pack_key(out, "counters");
     rn_pack_array(out, route->count);
-    for (size_t i = 0; i < route->count; i++)
-        write_counter(out, call, i + 1, route->links[i].counter, cost, response);
+    what.call = call;
+    for (size_t i = 0; i < route->count; i++) {
+        what.link = &route->links[i];
+        what.index = i + 1;
+        write_counter(out, &what);
+    }
 }
 
 /* The members that every call about a lease has: 2. */
@@ -352,7 +439,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     rn_pack_key_bool(out, "critical", ask->critical);
     rn_pack_key_bool(out, "dry", ask->dry);
     rn_pack_key_bool(out, "enforcer", ask->enforcer);
-    write_counters(call, route, ask->cost, NULL);
+    write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
     return written(call);
 }
 
@@ -367,15 +454,16 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
         retry_at.us = RATION_NEVER_US;
-    rn_pack_map(out, 9);
+    rn_pack_map(out, 10);
     write_common(call, id);
     rn_pack_key_bool(out, "status", response->status != 0);
     rn_pack_key_bool(out, "limited", reading.rate_limited);
+    rn_pack_key_bool(out, "throttled", reading.outcome == RATION_OUTCOME_THROTTLED);
     rn_pack_key_bool(out, "success", reading.success);
     rn_pack_key_given(out, "retry_at", rn_time_known(retry_at) ? bounded(retry_at.us) : RATION_NEVER_US,
                       RATION_NEVER_US);
     write_penalty(call, route);
-    write_counters(call, route, 0, response);
+    write_counters(call, route, (counter_call){.hold_us = RATION_UNSET, .response = response});
     return written(call);
 }
 
@@ -393,7 +481,7 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
     rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
     rn_pack_key_bool(out, "retry_at", false);
     write_penalty(call, route);
-    write_counters(call, route, 0, NULL);
+    write_counters(call, route, (counter_call){.hold_us = RATION_UNSET});
     return written(call);
 }
 

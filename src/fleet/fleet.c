@@ -86,6 +86,11 @@ bool rn_fleet_next_lost(const rn_fleet *fleet, size_t index, rn_fleet_lost *out)
     return fleet->reply != NULL && rn_answer_lost(fleet->reply, index, out);
 }
 
+bool rn_fleet_next_event(const rn_fleet *fleet, size_t index, rn_fleet_event *out)
+{
+    return fleet->reply != NULL && rn_answer_event(fleet->reply, index, out);
+}
+
 /* ---- calls ---- */
 
 static int run(rn_fleet *fleet, ration_time now, const rn_call_what *what)

@@ -60,5 +60,7 @@ void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 
 /* The leases of that provider that the last call has taken back, in order. False: there are no more. */
 bool rn_fleet_next_lost(const rn_fleet *fleet, size_t index, rn_fleet_lost *out);
+/* What the last call has brought about, in order. False: there is no more. */
+bool rn_fleet_next_event(const rn_fleet *fleet, size_t index, rn_fleet_event *out);
 
 #endif

@@ -16,13 +16,11 @@
 
 static void find_unsupported(void *ctx, const rn_limit *limit)
 {
-    static const char *const kinds[] = {[RATION_KIND_SHARE] = "share", [RATION_KIND_ADAPTIVE] = "adaptive"};
     rn_fleet_rules *const rules = ctx;
-    const ration_kind kind = limit->rule->kind;
     const char *what = NULL;
 
-    if (kind == RATION_KIND_SHARE || kind == RATION_KIND_ADAPTIVE) {
-        what = kinds[kind];
+    if (limit->rule->kind == RATION_KIND_SHARE) {
+        what = "share";
     } else if (rn_limit_is_strict(limit)) {
         what = "strict";
     }

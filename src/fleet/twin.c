@@ -189,11 +189,34 @@ static int check_lost(rn_twin *twin, const rn_fleet_lost *lost)
     return RATION_OK;
 }
 
+/* What the store's last call has brought about; compared when the engine has told of the same call, too. */
+static int take_events(rn_twin *twin)
+{
+    rn_fleet_event event;
+    int err = RATION_OK;
+
+    for (size_t i = 0; err == RATION_OK && rn_fleet_next_event(&twin->fleet, i, &event); i++)
+        err = rn_twin_events_told(&twin->events, &event);
+    return err;
+}
+
+static int compare_events(rn_twin *twin, bool all)
+{
+    char text[sizeof twin->text];
+
+    if (rn_twin_events_agree(&twin->events, all, &twin->compared, text, sizeof text))
+        return RATION_OK;
+    return differ(twin, "%s", text);
+}
+
 /* After a call at a provider. */
 static int compare_lost(rn_twin *twin, ration_text provider)
 {
     rn_fleet_lost lost;
+    const int taken = take_events(twin);
 
+    if (taken != RATION_OK)
+        return taken;
     for (size_t i = 0; rn_fleet_next_lost(&twin->fleet, i, &lost); i++) {
         const int err = check_lost(twin, &lost);
 
@@ -363,8 +386,11 @@ static int twin_operate(rn_decider *d, ration_time now, ration_op op, const rati
 
 static int twin_advance(rn_decider *d, ration_time now)
 {
-    twin_of(d)->now = now;
-    return twin_of(d)->engine->ops->advance(twin_of(d)->engine, now);
+    rn_twin *const twin = twin_of(d);
+    const int err = compare_events(twin, false);
+
+    twin->now = now;
+    return err == RATION_OK ? twin->engine->ops->advance(twin->engine, now) : err;
 }
 
 static ration_time twin_next_deadline(const rn_decider *d)
@@ -388,6 +414,7 @@ static bool twin_next_event(rn_decider *d, ration_event *out)
         lease->lost_at = out->at;
         twin->lost_count++;
     }
+    rn_twin_events_said(&twin->events, out);
     return true;
 }
 
@@ -429,6 +456,7 @@ int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engi
 
     *twin = (rn_twin){.base = {&twin_ops}, .engine = engine, .now = start};
     twin->mem = options->allocator != NULL ? *options->allocator : *rn_mem_default();
+    rn_twin_events_init(&twin->events, &twin->mem);
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return RATION_ERR_IO;
     (void)snprintf(name, sizeof name, "replay-%016" PRIx64, random);
@@ -455,6 +483,7 @@ void rn_twin_fini(rn_twin *twin)
         (void)rn_fleet_erase(&twin->fleet);
     rn_fleet_fini(&twin->fleet);
     rn_mem_free(&twin->mem, twin->leases);
+    rn_twin_events_fini(&twin->events);
 }
 
 int rn_twin_finish(rn_twin *twin)
@@ -469,5 +498,5 @@ int rn_twin_finish(rn_twin *twin)
         if (err != RATION_OK)
             return err;
     }
-    return RATION_OK;
+    return compare_events(twin, true);
 }

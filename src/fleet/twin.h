@@ -4,6 +4,7 @@
 
 #include "core/decider.h"
 #include "fleet/fleet.h"
+#include "fleet/twin_events.h"
 
 /*
  * The engine and a fleet asked the same: a decider that answers as the engine does, and stops at the first call to
@@ -31,6 +32,7 @@ typedef struct rn_twin {
     rn_twin_lease *leases; /* by the engine's index */
     size_t lease_capacity;
     size_t lost_count;
+    rn_twin_events events;
     size_t compared; /* decisions and answers */
     bool differs;
     char text[700]; /* what differs, or what went wrong; "": nothing */

@@ -53,8 +53,9 @@ class Trace:
         self.count = 0
         self.now = self.r.choice(STARTS) + self.r.choice([0, 1, self.r.randrange(HOUR)])
         self.sync = self.r.random() < 0.6
-        # What most of the calls are about: anything; leases in flight at a window's end; headers; many holds.
-        self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"])
+        # What most of the calls are about: anything; leases in flight at a window's end; headers; many holds; adaptive
+        # limits.
+        self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"] + ["adaptive"] * 3)
         self.config()
         for _ in range(calls):
             self.step()
@@ -136,10 +137,36 @@ class Trace:
         counts = self.r.choice(["cost", "requests"])
         return {"kind": "concurrency", "max": self.r.choice([2, 8, 40]), "counts": counts}
 
+    def adaptive(self):
+        r = self.r
+        low = r.choice([1, 1, 2])
+        most = r.choice([low, 3, 5, 12, 1000])
+        window, cooldown = r.choice([1000, SECOND, 5 * SECOND]), r.choice([1000, SECOND, 10 * SECOND])
+        rule = {"kind": "adaptive", "initialLimit": min(r.choice([1, 2, 4, 10]), most), "minLimit": low,
+                "maxLimit": most, "aimd": {"window": f"{window // 1000}ms", "cooldown": f"{cooldown // 1000}ms"}}
+        rule["initialLimit"] = max(rule["initialLimit"], low)
+        if r.random() < 0.5:
+            rule["aimd"]["decreaseFactor"] = r.choice([0.5, "2/3", "99%", "1/1000"])
+            rule["aimd"]["increaseStep"] = r.choice([1, 2, 7])
+        self.spans += [window, window, cooldown]
+        if r.random() < 0.7:
+            shares = r.choice([["50%"], ["1/3", "1/3"], ["0.1", "0.9"], ["1/3", "0%", "60%"]])
+            rule["classes"] = {f"k{i}": {"reservedShare": share} for i, share in enumerate(shares)}
+            if r.random() < 0.5:
+                horizon = r.choice([1000, SECOND])
+                rule["lend"] = {"reclaimHorizon": f"{horizon // 1000}ms", "idleAfter": f"{3 * horizon // 1000}ms"}
+                self.spans += [horizon, 3 * horizon, 3 * horizon]
+        if r.random() < 0.4:
+            rule["recovery"] = "fast"
+        if r.random() < 0.4:
+            rule["pauseOnRetryAfter"] = True
+        return rule
+
     def limit(self, name):
         r = self.r
-        kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate],
-                 "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds]}
+        kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate, self.adaptive],
+                 "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds],
+                 "adaptive": [self.adaptive] * 3 + [self.concurrency]}
         rule = r.choice(kinds[self.focus])()
         rule["name"] = name
         if "counts" not in rule and r.random() < 0.4:
@@ -161,6 +188,9 @@ class Trace:
             errors["rateLimited"]["defaultPenalty"] = r.choice(["1ms", "2s", "7m"])
         if r.random() < 0.3:
             errors["rateLimited"]["maxPenalty"] = r.choice(["1s", "1h"])
+        provider = {"name": "p", "baseUrl": "http://127.0.0.1:1", "limits": limits, "errors": errors}
+        if r.random() < 0.2:
+            provider["outcome"] = {"throttled": r.choice([[503], [429, 500], [404]])}
         accounts = [{"name": "a", "provider": "p"}, {"name": "b", "provider": "p"}]
         if r.random() < 0.5:
             accounts[0]["budget"] = {"share": r.choice(["50%", "1/3", "0.8"])}
@@ -168,15 +198,14 @@ class Trace:
             accounts[1]["limits"] = [{**limits[0], **({"max": 2} if "max" in limits[0] else {})}]
         reserve = r.choice(["0%", "10%", "1/3"])
         self.line(op="config", startedAt=Number(ms(self.now - r.choice([0, 1, DAY]))),
-                  providers=[{"name": "p", "baseUrl": "http://127.0.0.1:1", "limits": limits, "errors": errors}],
-                  accounts=accounts, settings={"budget": {"retryReserve": reserve}})
+                  providers=[provider], accounts=accounts, settings={"budget": {"retryReserve": reserve}})
         self.spans += [SECOND, HOUR] if self.focus == "any" else [SECOND]
 
     # ---- calls ----
 
     def pass_time(self):
         r = self.r
-        if r.random() < (0.35 if self.focus in ("any", "holds") else 0.6):
+        if r.random() < (0.35 if self.focus in ("any", "holds", "adaptive") else 0.6):
             return
         if self.marks and r.random() < 0.3:
             length, shift = r.choice(self.marks)
@@ -206,6 +235,8 @@ class Trace:
             members["priority"] = r.choice(["critical", "low"])
         if r.random() < 0.25:
             members["retry"] = True
+        if r.random() < (0.6 if self.focus == "adaptive" else 0.1):
+            members["class"] = r.choice(["k0", "k0", "k1", "k1", "k2"])
         return members
 
     def acquire(self):
@@ -214,7 +245,7 @@ class Trace:
         if r.random() < 0.5:
             hold = r.choice(self.spans)
             members["hold"] = Number(ms(hold))
-        if r.random() < (0.4 if self.focus in ("any", "holds") else 0.15):
+        if r.random() < (0.4 if self.focus in ("any", "holds", "adaptive") else 0.15):
             ttl = r.choice([1000, SECOND, 3 * SECOND, MINUTE, HOUR])
             members["ttl"] = Number(ms(ttl))
             self.spans.append(ttl)
@@ -251,7 +282,8 @@ class Trace:
         return self.r.choice(self.held[-8:] if self.r.random() < 0.8 else self.held)
 
     def observe(self):
-        often = [200, 200, 200, 429, 429, 500, 404] if self.focus == "any" else [200] * 12 + [429, 500]
+        many = [200, 200, 200, 429, 429, 500, 404]
+        often = {"any": many, "adaptive": many + [200, 503]}.get(self.focus, [200] * 12 + [429, 500])
         status = self.r.choice(often)
         self.line(at=Number(ms(self.now)), op="observe", id=self.lease(), status=status, headers=self.headers())
 
@@ -259,7 +291,7 @@ class Trace:
         r = self.r
         name = self.held[-1] if self.focus == "flight" and r.random() < 0.5 else self.lease()
         members = {}
-        if self.focus != "any":
+        if self.focus not in ("any", "adaptive"):
             members["outcome"] = r.choice(["success", "failure", "cancelled", "cancelled"])
         elif r.random() < 0.7:
             members["outcome"] = r.choice(["success", "success", "throttled", "failure", "cancelled"])

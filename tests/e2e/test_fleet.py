@@ -86,8 +86,7 @@ class Replaying:
 def why_not(trace):
     """What the scripts cannot do yet of a golden trace; None: they can."""
     text = trace.read_text()
-    for word, what in (('"kind": "share"', "share limits"), ('"kind": "adaptive"', "adaptive limits"),
-                       ('"breaker"', "breakers")):
+    for word, what in (('"kind": "share"', "share limits"), ('"breaker"', "breakers")):
         if word in text or word.replace(" ", "") in text:
             return what
     return None

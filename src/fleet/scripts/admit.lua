@@ -6,6 +6,11 @@
 --
 -- Of all that binds, one is named: what refuses whatever the deadline, for good before for now; else an unknown time;
 -- else the latest; else the first declared. The time to retry is the latest of all.
+--
+-- What is refused by something that a wait cannot cure has not asked for anything. All others have: adaptive limits may
+-- grow by that, and then it is looked at once more.
+local FOR_GOOD = { cost_exceeds_limit = true, unknown_class = true }
+
 local function beats(b, named)
     if not named then
         return true
@@ -13,39 +18,81 @@ local function beats(b, named)
     if b.refuses ~= named.refuses then
         return b.refuses
     end
-    if b.refuses and (b.reason == 'cost_exceeds_limit') ~= (named.reason == 'cost_exceeds_limit') then
-        return b.reason == 'cost_exceeds_limit'
+    if b.refuses and FOR_GOOD[b.reason] ~= FOR_GOOD[named.reason] then
+        return FOR_GOOD[b.reason] or false
     end
     return b.at > named.at
 end
 
-local named, retry_at, estimate = nil, -MAX, false
-
-local function bind(b, index)
+local function bind(finding, b, index)
     if not b then
         return
     end
     b.index, b.refuses = index, b.refuses or false
-    if beats(b, named) then
-        named = b
+    if beats(b, finding.named) then
+        finding.named = b
     end
-    retry_at = max(retry_at, b.at)
-    estimate = estimate or b.estimate or false
+    finding.barred = finding.barred or b.refuses
+    finding.retry_at = max(finding.retry_at, b.at)
+    finding.estimate = finding.estimate or b.estimate or false
 end
 
 -- A penalty that runs ends behind the deadline of whoever may not wait.
-local function examine_penalty(penalty, index)
+local function examine_penalty(finding, penalty, index)
     if penalty_runs(penalty) then
-        bind({ refuses = true, reason = 'penalized', at = penalty[2] }, index)
+        bind(finding, { refuses = true, reason = 'penalized', at = penalty[2], penalty = true }, index)
     end
 end
 
 local function examine(counters, account)
-    examine_penalty(account.penalty, 0)
+    local finding = { retry_at = -MAX, estimate = false, barred = false }
+
+    examine_penalty(finding, account.penalty, 0)
     for i, c in ipairs(counters) do
         if c.spec.binds or call.enforcer then
-            examine_penalty(c.penalty, i)
-            bind(kind_of(c.kind).check(c, call), i)
+            examine_penalty(finding, c.penalty, i)
+            bind(finding, kind_of(c.kind).check(c, call), i)
+        end
+    end
+    return finding
+end
+
+-- True: by that, more is there.
+local function demand(counters)
+    local grown = false
+
+    for _, c in ipairs(counters) do
+        local grow = kind_of(c.kind).demand
+
+        if grow and grow(c) then
+            grown = true
+        end
+    end
+    return grown
+end
+
+-- Who only wants to know changes nothing: limits that may grow count as grown.
+local function examine_all(counters, account)
+    local finding = examine(counters, account)
+
+    if finding.barred or call.enforcer then
+        return finding
+    end
+    if call.dry then
+        call.demand = true
+    end
+    if call.dry and finding.named or not call.dry and demand(counters) then
+        finding = examine(counters, account)
+    end
+    return finding
+end
+
+local function ask(counters)
+    for _, c in ipairs(counters) do
+        local asked = kind_of(c.kind).asked
+
+        if asked then
+            asked(c)
         end
     end
 end
@@ -78,10 +125,15 @@ return run(function()
 
     local counters, account = counters_read(), account_read()
 
-    examine(counters, account)
+    local finding = examine_all(counters, account)
+    local named = finding.named
+
+    if named and not finding.barred and not call.dry then
+        ask(counters)
+    end
     if named then
-        return REFUSED, { named.reason, named.index, retry_at ~= NEVER and retry_at, estimate and 1 or 0,
-            named.available or false, named.capacity or false }
+        return REFUSED, { named.reason, named.index, finding.retry_at ~= NEVER and finding.retry_at,
+            finding.estimate and 1 or 0, named.penalty and 0 or 1, named.available or false, named.capacity or false }
     end
     if not call.dry then
         grant(counters)

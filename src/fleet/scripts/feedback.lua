@@ -68,6 +68,17 @@ local function penalize(counters, account, lease)
     end
 end
 
+-- Adaptive limits may pause until the provider's own time: that and their decrease are one event.
+local function pause(counters, lease)
+    for _, c in ipairs(counters) do
+        if c.spec.pause and c.spec.binds and call.retry_at and now < call.retry_at and
+            not (c.penalty and call.retry_at <= c.penalty[2]) then
+            c.penalty = penalty_hit(c.penalty, lease.granted_at, call.retry_at)
+            changed(c)
+        end
+    end
+end
+
 local function succeed(counters, account, lease)
     if penalty_success(account.penalty, lease.granted_at) then
         changed(account)

@@ -15,6 +15,9 @@
 --   renew(c, hold, lease)       its time to live begins anew; c.spec may be unknown
 --   observe(c, hold, reply, lease)  a response came: `reply` is { limited, throttled }
 --
+--   demand(c)                   a request wants c.charge, now or later; true: more may be there by that
+--   asked(c)                    it was refused only because it may not wait
+--
 -- `decode` and `encode` every kind has, `check` and `take`, too; the others where there is something to do.
 local MAKERS = {}
 local kinds = {}

@@ -160,8 +160,9 @@ end
 
 local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE = 1, 0, 2, 3, 4
 
--- Carry out the call: what it returns follows its result, the instant and the leases lost. For want of a window nothing
--- is done at all, since a state may stand half way then: the window is asked for, and the call made again.
+-- Carry out the call: what it returns follows its result, the instant and the leases lost; events come
+-- last. For want of a window nothing is done at all, since a state may stand half way then: the window is asked for, and
+-- the call made again.
 local function run(main)
     head_read()
     now = clock()
@@ -171,10 +172,10 @@ local function run(main)
 
     if fine then
         flush()
-        return { result, now, lost, rest or {} }
+        return { result, now, lost, rest or {}, events }
     end
     if type(result) ~= 'table' or not result.index then
         error(result)
     end
-    return { WINDOW, now, {}, { result.index, result.at } }
+    return { WINDOW, now, {}, { result.index, result.at }, {} }
 end

@@ -17,7 +17,10 @@ return run(function()
     teach(counters, lease, reply)
     if reply.limited then
         penalize(counters, account, lease)
-    elseif first and call.success then
+    end
+    if reply.throttled then
+        pause(counters, lease)
+    elseif not reply.limited and first and call.success then
         succeed(counters, account, lease)
     end
     changed(cell)

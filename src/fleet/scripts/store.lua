@@ -20,6 +20,7 @@ local prefix = string.sub(KEYS[1], 1, -5) -- without "head"
 local cells = {}
 local written = {} -- the cells that have been changed, in order
 local deferred = {} -- commands for sorted sets
+local events = {}
 local now, head
 
 do
@@ -92,6 +93,11 @@ local function expire_later(key, ends)
     if not call.now and ends ~= NEVER then
         later('PEXPIREAT', key, div_floor(ends, 1000) + 1)
     end
+end
+
+-- What those who watch are told: limits that moved.
+local function happened(what, ...)
+    events[#events + 1] = { what, now, ... }
 end
 
 -- A cell's `save` tells when it means nothing any more, and what to write.
