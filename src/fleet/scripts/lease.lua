@@ -161,8 +161,8 @@ end
 local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE = 1, 0, 2, 3, 4
 
 -- Carry out the call: what it returns follows its result, the instant and the leases lost; events come
--- last. For want of a window nothing is done at all, since a state may stand half way then: the window is asked for, and
--- the call made again.
+-- last. For want of a window nothing is done at all, since a state may stand half way then: the window is asked for,
+-- and the call made again.
 local function run(main)
     head_read()
     now = clock()
