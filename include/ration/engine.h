@@ -372,6 +372,7 @@ typedef struct ration_counter_report {
     ration_enforce enforce;
     ration_text key;
     bool paused;       /* by an operator */
+    bool asleep;       /* as it was kept: nobody has asked for it since the engine began */
     uint64_t waiting;  /* that have a place here */
     uint64_t shadowed; /* requests that it would have refused or delayed, were it not a shadow limit */
     int64_t available; /* rate: rounded down, negative in debt */
@@ -445,6 +446,7 @@ typedef struct ration_breaker_report {
     uint64_t generation;
     ration_time retry_at; /* the next probe; RATION_NEVER_US: closed, or not known */
     const char *cause;    /* of the last change, in a few words; "": there was none */
+    bool asleep;          /* as it was kept: nobody has asked for it since the engine began */
 } ration_breaker_report;
 
 typedef struct ration_penalty_report {
@@ -496,6 +498,7 @@ typedef struct ration_totals {
     uint64_t clock_went_back;
     uint64_t held, waiting; /* now */
     uint64_t counters;      /* now */
+    uint64_t asleep;        /* now: kept ones that nobody has asked for yet; of a limit with others of accounts, each */
     uint64_t events_pending;
 } ration_totals;
 
@@ -505,6 +508,7 @@ typedef struct ration_reporter {
     uint32_t kinds;         /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
     ration_text limit, key; /* only the counters of limits of this name, at this key, and their leases; absent: all */
     bool timelines;         /* of quotas; each costs its length */
+    bool asleep;            /* also what was kept and nobody has asked for yet; without `kinds` only */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);

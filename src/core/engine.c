@@ -552,5 +552,6 @@ void ration_engine_totals(const ration_engine *engine, ration_totals *out)
 {
     *out = engine->totals;
     out->counters = engine->world->routes.counters.size;
+    out->asleep = engine->world->routes.kept.counters.size;
     out->events_pending = engine->events.count;
 }

@@ -8,6 +8,7 @@
 #include "core/engine.h"
 
 #include "base/mem.h"
+#include "core/asleep.h"
 
 typedef bool less_fn(const void *a, const void *b);
 
@@ -59,6 +60,7 @@ static uint32_t provider_index(const ration_engine *engine, const rn_limit *limi
 typedef struct row {
     rn_counter *counter;
     uint32_t provider;
+    bool asleep; /* it is the report's own */
 } row;
 
 static bool row_less(const void *a, const void *b)
@@ -86,8 +88,9 @@ static int report_timeline(const ration_engine *engine, rn_counter *counter, int
     return RATION_OK;
 }
 
-static int report_counter(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
+static int report_counter(const ration_engine *engine, const row *of, const ration_reporter *reporter)
 {
+    rn_counter *counter = of->counter;
     ration_counter_report report = {
         .provider = counter->limit->provider,
         .limit = counter->limit->rule->name,
@@ -95,6 +98,7 @@ static int report_counter(const ration_engine *engine, rn_counter *counter, cons
         .enforce = counter->limit->rule->enforce,
         .key = counter->key,
         .paused = counter->paused,
+        .asleep = of->asleep,
         .waiting = counter->place_count,
         .shadowed = counter->shadowed,
     };
@@ -135,35 +139,69 @@ static bool circuit_less(const void *a, const void *b)
     return x->provider != y->provider ? x->provider->index < y->provider->index : rn_text_compare(x->key, y->key) < 0;
 }
 
+static void report_circuit(const rn_circuit *circuit, const ration_reporter *reporter)
+{
+    const ration_breaker_report report = {
+        .provider = circuit->provider->name.data,
+        .key = circuit->key,
+        .state = circuit->breaker.state,
+        .generation = circuit->breaker.generation,
+        .retry_at = rn_breaker_retry_at(&circuit->breaker),
+        .cause = circuit->breaker.cause,
+        .asleep = circuit->name == NULL,
+    };
+
+    reporter->breaker(reporter->ctx, &report);
+}
+
+/* Those that were kept, at the head of `out`, which has room for all. `*count` of them, also on error. */
+static int circuits_asleep(const ration_engine *engine, const void **out, size_t *count)
+{
+    rn_routes *routes = &engine->world->routes;
+    int err = RATION_OK;
+
+    for (rn_map_node *node = rn_map_first(&routes->kept.circuits); node != NULL; node = rn_map_next(node)) {
+        rn_circuit *circuit;
+
+        err = rn_asleep_circuit(routes, engine->now, node, &circuit);
+        if (err != RATION_OK)
+            return err;
+        if (circuit != NULL)
+            out[(*count)++] = circuit;
+    }
+    return RATION_OK;
+}
+
 static int report_circuits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
     const rn_circuits *circuits = &engine->world->routes.circuits;
-    const void **sorted = rn_mem_zalloc(&engine->mem, circuits->by_name.size + 1, sizeof(const void *));
+    const size_t most = circuits->by_name.size + engine->world->routes.kept.circuits.size;
+    const void **sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *));
     const rn_circuit *circuit;
     size_t n = 0;
 
     if (sorted == NULL)
         return RATION_ERR_NOMEM;
+
+    const int err = reporter->asleep ? circuits_asleep(engine, sorted, &n) : RATION_OK;
+
+    if (err != RATION_OK)
+        goto out;
     TAILQ_FOREACH (circuit, &circuits->all, next) {
         if (kind == RATION_REPORT_LIMITS || circuit->breaker.state != RATION_BREAKER_CLOSED)
             sorted[n++] = circuit;
     }
     sort(sorted, n, circuit_less);
+    for (size_t i = 0; i < n; i++)
+        report_circuit(sorted[i], reporter);
+out:
     for (size_t i = 0; i < n; i++) {
-        const rn_circuit *at = sorted[i];
-        const ration_breaker_report report = {
-            .provider = at->provider->name.data,
-            .key = at->key,
-            .state = at->breaker.state,
-            .generation = at->breaker.generation,
-            .retry_at = rn_breaker_retry_at(&at->breaker),
-            .cause = at->breaker.cause,
-        };
-
-        reporter->breaker(reporter->ctx, &report);
+        circuit = sorted[i];
+        if (circuit->name == NULL)
+            rn_asleep_circuit_free(&engine->world->routes, (rn_circuit *)(uintptr_t)circuit);
     }
     rn_mem_free(&engine->mem, (void *)sorted);
-    return RATION_OK;
+    return err;
 }
 
 static int report_share(const ration_engine *engine, rn_counter *counter, const ration_reporter *reporter)
@@ -185,7 +223,7 @@ static int report_rows(const ration_engine *engine, const void **sorted, size_t 
     int err = RATION_OK;
 
     for (size_t i = 0; i < count && err == RATION_OK && reporter->counter != NULL; i++)
-        err = report_counter(engine, ((const row *)sorted[i])->counter, reporter);
+        err = report_counter(engine, sorted[i], reporter);
     if (err != RATION_OK)
         return err;
     for (size_t i = 0; i < count && reporter->penalty != NULL; i++) {
@@ -254,13 +292,44 @@ static bool is_asked_for(const ration_reporter *reporter, const rn_counter *coun
            (reporter->key.data == NULL || rn_text_eq(reporter->key, counter->key));
 }
 
-static void rows_add(const ration_engine *engine, rows *all, rn_counter *counter)
+static void rows_put(const ration_engine *engine, rows *all, rn_counter *counter, bool asleep)
 {
-    if (!is_asked_for(all->reporter, counter))
-        return;
-    all->items[all->count] = (row){counter, provider_index(engine, counter->limit)};
+    all->items[all->count] = (row){counter, provider_index(engine, counter->limit), asleep};
     all->sorted[all->count] = &all->items[all->count];
     all->count++;
+}
+
+static void rows_add(const ration_engine *engine, rows *all, rn_counter *counter)
+{
+    if (is_asked_for(all->reporter, counter))
+        rows_put(engine, all, counter, false);
+}
+
+static int rows_add_asleep(const ration_engine *engine, rows *all)
+{
+    rn_routes *routes = &engine->world->routes;
+
+    for (rn_map_node *node = rn_map_first(&routes->kept.counters); node != NULL; node = rn_map_next(node)) {
+        rn_counter *counter;
+        const int err =
+            rn_asleep_counter(routes, engine->now, node, all->reporter->limit, all->reporter->key, &counter);
+
+        if (err != RATION_OK)
+            return err;
+        if (counter != NULL)
+            rows_put(engine, all, counter, true);
+    }
+    return RATION_OK;
+}
+
+static void rows_free(const ration_engine *engine, rows *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i].asleep)
+            rn_asleep_counter_free(&engine->world->routes, all->items[i].counter);
+    }
+    rn_mem_free(&engine->mem, all->items);
+    rn_mem_free(&engine->mem, (void *)all->sorted);
 }
 
 /* Which kinds of limits are wanted, a bit for each; 0: all. */
@@ -316,7 +385,9 @@ static void all_rows(const ration_engine *engine, const ration_reporter *reporte
 static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
     const uint32_t kinds = wanted_kinds(kind, reporter);
-    const size_t most = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
+    const size_t awake = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
+    const size_t asleep = kinds == 0 && reporter->asleep ? engine->world->routes.kept.counters.size : 0;
+    const size_t most = awake + asleep;
     rows all = {
         .reporter = reporter,
         .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
@@ -331,11 +402,13 @@ static int report_limits(const ration_engine *engine, ration_report_kind kind, c
     } else {
         (void)kinds_rows(engine, kinds, &all);
     }
+    err = asleep > 0 ? rows_add_asleep(engine, &all) : RATION_OK;
+    if (err != RATION_OK)
+        goto out;
     sort(all.sorted, all.count, row_less);
     err = report_sorted(engine, all.sorted, all.count, kind, reporter);
 out:
-    rn_mem_free(&engine->mem, all.items);
-    rn_mem_free(&engine->mem, (void *)all.sorted);
+    rows_free(engine, &all);
     return err;
 }
 

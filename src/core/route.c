@@ -340,7 +340,7 @@ static bool counter_evict(rn_routes *routes, rn_limit *limit, ration_time now)
     return false;
 }
 
-static int counter_prepare(rn_counter *counter, rn_routes *routes, rn_limit *limit)
+int rn_routes_prepare(const rn_routes *routes, rn_limit *limit, rn_counter *counter)
 {
     *counter = (rn_counter){.limit = limit,
                             .mem = routes->mem,
@@ -383,7 +383,7 @@ static int counter_new(rn_routes *routes, ration_time now, rn_limit *limit, rati
 {
     rn_counter *counter = rn_mem_alloc(routes->mem, sizeof *counter);
 
-    if (counter == NULL || counter_prepare(counter, routes, limit) != RATION_OK) {
+    if (counter == NULL || rn_routes_prepare(routes, limit, counter) != RATION_OK) {
         rn_mem_free(routes->mem, counter);
         return RATION_ERR_NOMEM;
     }

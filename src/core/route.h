@@ -76,6 +76,8 @@ rn_counter *rn_routes_counter(const rn_routes *routes, const rn_limit *limit, ra
 /* The same, and one of which something was kept is made. RATION_ERR_UNKNOWN: there is neither; RATION_ERR_NOMEM;
  * RATION_ERR_FULL: the limit is at `maxKeys`. */
 int rn_routes_wake(rn_routes *routes, ration_time now, rn_limit *limit, ration_text key, rn_counter **out);
+/* A counter as it is before its name, share and state; nobody knows of it yet. RATION_ERR_NOMEM. */
+int rn_routes_prepare(const rn_routes *routes, rn_limit *limit, rn_counter *counter);
 /*
  * For a reload. A counter that has been, however many there are. The names of a request that led to a route; there is
  * room for RN_REQUEST_VARS_MAX of `vars`. A route for leases from before: an account and names, a circuit (NULL: none),

@@ -182,9 +182,9 @@ static bool is_of_kind(ration_record_type type, ration_kind kind)
            (type == RATION_RECORD_ADAPTIVE && kind == RATION_KIND_ADAPTIVE);
 }
 
-void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
+/* `entry` NULL: nothing was kept. */
+static void counter_load(const kept_entry *entry, rn_counter *counter, ration_time now)
 {
-    kept_entry *entry = (kept_entry *)(void *)rn_map_find(&kept->counters, counter->name, counter->name_size);
     const rn_kind *kind = counter->limit->kind;
 
     if (entry != NULL && entry->has_penalty)
@@ -196,8 +196,35 @@ void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
     } else if (kind->lose != NULL) {
         kind->lose(counter, now);
     }
+}
+
+void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now)
+{
+    kept_entry *entry = (kept_entry *)(void *)rn_map_find(&kept->counters, counter->name, counter->name_size);
+
+    counter_load(entry, counter, now);
     if (entry != NULL)
         entry_free(kept, &kept->counters, entry);
+}
+
+ration_text rn_kept_name(const rn_map_node *node)
+{
+    const kept_entry *entry = (const kept_entry *)(const void *)node;
+
+    return (ration_text){entry->name, entry->name_size};
+}
+
+void rn_kept_lend(const rn_map_node *node, rn_counter *counter, ration_time now)
+{
+    counter_load((const kept_entry *)(const void *)node, counter, now);
+}
+
+void rn_kept_lend_circuit(const rn_map_node *node, rn_circuit *circuit, ration_time now)
+{
+    const kept_entry *entry = (const kept_entry *)(const void *)node;
+
+    if (entry->has_state)
+        rn_breaker_restore(&circuit->breaker, now, &entry->state.u.breaker);
 }
 
 void rn_kept_give_circuit(rn_kept *kept, rn_circuit *circuit, ration_time now)

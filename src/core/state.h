@@ -31,6 +31,11 @@ int rn_kept_copy(rn_kept *kept, const rn_kept *from,
 void rn_kept_give(rn_kept *kept, rn_counter *counter, ration_time now);
 void rn_kept_give_circuit(rn_kept *kept, struct rn_circuit *circuit, ration_time now);
 
+/* For a look: the name that an entry of one of the maps waits under, and what was kept for it, which stays kept. */
+ration_text rn_kept_name(const rn_map_node *node);
+void rn_kept_lend(const rn_map_node *node, rn_counter *counter, ration_time now);
+void rn_kept_lend_circuit(const rn_map_node *node, struct rn_circuit *circuit, ration_time now);
+
 /* Is it in its ranges, and of no time after `now`? What is not would be refused by a load. */
 bool rn_record_is_valid(const ration_record *record, ration_time now);
 

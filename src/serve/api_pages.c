@@ -234,11 +234,9 @@ static void counter_show(rn_api *api, rn_inbound *in, const rn_status_filter *as
     const int err = limits_write(api, &only, &body);
     if (err == RATION_OK && only.found == 0) {
         rn_gateway_touch(api->gateway);
-        rn_api_reject(
-            in, 404, "unknown_key", "Nothing is counted there",
-            "this limit has no counter at that scope key: nothing has been asked there since the start (what the "
-            "ledger keeps of it counts from its first call on), or it is as new",
-            ration_text_of("key"));
+        rn_api_reject(in, 404, "unknown_key", "Nothing is counted there",
+                      "this limit has no counter at that scope key: nothing has been asked there, or it is as new",
+                      ration_text_of("key"));
     } else {
         page_send(api, in, err, &body);
     }

@@ -161,6 +161,8 @@ static void on_breaker(void *ctx, const ration_breaker_report *breaker)
         rn_output_ms(out, "retryAt", breaker->retry_at.us);
     if (breaker->cause[0] != '\0')
         rn_output_str(out, "cause", breaker->cause);
+    if (breaker->asleep)
+        rn_output_bool(out, "sleeping", true);
     rn_output_close(out, '}');
 }
 
@@ -170,6 +172,8 @@ static void counter_more(void *ctx, rn_output *out, const ration_counter_report 
     const status_rows *rows = ctx;
 
     rn_output_str(out, "provider", counter->provider);
+    if (counter->asleep)
+        rn_output_bool(out, "sleeping", true);
     rn_output_int(out, "waiting", (int64_t)counter->waiting);
     if (counter->kind == RATION_KIND_RATE) {
         rn_output_micro(out, "burst", counter->max);
@@ -200,7 +204,8 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
         reporter.limit = only->limit;
         reporter.key = only->key;
     }
-    reporter.timelines = only != NULL || totals.counters <= RN_PROJECTED_MAX;
+    reporter.asleep = only != NULL || totals.counters + totals.asleep <= RN_STATUS_ROWS;
+    reporter.timelines = only != NULL || totals.counters + (reporter.asleep ? totals.asleep : 0) <= RN_PROJECTED_MAX;
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
     rows.report.more = counter_more;
     rows.report.ctx = &rows;
@@ -209,6 +214,8 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
     rn_output_close(all->out, ']');
     if (rows.room.omitted > 0)
         rn_output_int(all->out, omitted, (int64_t)rows.room.omitted);
+    if (!reporter.asleep && reporter.counter != NULL)
+        rn_output_int(all->out, "limitsSleeping", (int64_t)totals.asleep);
     if (rows.tenants_omitted > 0)
         rn_output_int(all->out, "tenantsOmitted", (int64_t)rows.tenants_omitted);
     return err;

@@ -15,9 +15,18 @@ from house import DEADLINE, ROOT, Client, until
 BODY_MAX = 65536
 
 
+class NoTwins(yaml.SafeLoader):
+    """Of two equal keys YAML's own loader takes the last, so a schema could be lost without a word."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"{sorted(key for key in keys if keys.count(key) > 1)} twice, {node.start_mark}"
+        return super().construct_mapping(node, deep)
+
+
 @functools.cache
 def document():
-    return yaml.safe_load((ROOT / "openapi.yaml").read_text())
+    return yaml.load((ROOT / "openapi.yaml").read_text(), NoTwins)
 
 
 def validator_of(schema):

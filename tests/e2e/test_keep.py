@@ -95,6 +95,31 @@ def test_counts(provider, keeper, durability, window):
     assert 'last_stop="in order"' in gw.text()
 
 
+def test_what_was_kept_is_shown_before_anybody_asks(provider, keeper):
+    up = provider(lambda request, connection: connection.reply(500))
+    breaker = {"strategy": "consecutive", "threshold": 2, "backoff": {"delay": "1h"}}
+    config = one_provider(up.url, [quota(5)], breaker=breaker)
+    gw = keeper(config)
+    for _ in range(2):
+        assert gw.call("GET", "/a/").status == 500
+    assert gw.stop() == 0
+
+    def members(page):
+        (limit,), (circuit,) = page["limits"], page["breakers"]
+        return limit["used"], limit.get("sleeping"), circuit["state"], circuit.get("sleeping")
+
+    gw = keeper(config)
+    for path in ("/v1/limits", "/v1/status"):
+        assert members(gw.control(path).json()) == (2, True, "open", True)
+    assert gw.control("/v1/limits/daily/a").json()["limits"][0]["used"] == 2
+    assert gw.control("/v1/limits/daily/b").status == 404
+    shown = subprocess.run([RATION, "status", "--control", gw.control_address], capture_output=True, text=True,
+                           timeout=30).stdout
+    assert "The circuit of p at a is open" in shown and "  3 of 5 left" in shown
+    assert gw.call("GET", "/a/", now())["Ration-Refused"] == "circuit_open"
+    assert members(gw.control("/v1/limits").json()) == (2, None, "open", None)
+
+
 def test_penalty(provider, keeper):
     up = provider(lambda request, connection: connection.reply(429, {"Retry-After": "60"}))
     config = one_provider(up.url, [slots(3)])

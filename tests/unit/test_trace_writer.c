@@ -287,9 +287,9 @@ static void adaptive_limits_have_their_classes(void **state)
 static void breakers_have_a_time_where_it_is_known(void **state)
 {
     static const ration_breaker_report rows[] = {
-        {"p", {"acc", 3}, RATION_BREAKER_OPEN, 2, {1100500}, NULL},
-        {"p", {"b", 1}, RATION_BREAKER_HALF_OPEN, 3, {RATION_NEVER_US}, NULL},
-        {"p", {"c", 1}, RATION_BREAKER_CLOSED, 1, {RATION_NEVER_US}, NULL},
+        {"p", {"acc", 3}, RATION_BREAKER_OPEN, 2, {1100500}, NULL, false},
+        {"p", {"b", 1}, RATION_BREAKER_HALF_OPEN, 3, {RATION_NEVER_US}, NULL, false},
+        {"p", {"c", 1}, RATION_BREAKER_CLOSED, 1, {RATION_NEVER_US}, NULL, false},
     };
     rn_trace_report report;
 
