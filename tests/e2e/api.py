@@ -20,7 +20,8 @@ class NoTwins(yaml.SafeLoader):
 
     def construct_mapping(self, node, deep=False):
         keys = [key.value for key, _ in node.value]
-        assert len(keys) == len(set(keys)), f"{sorted(key for key in keys if keys.count(key) > 1)} twice, {node.start_mark}"
+        twins = {key for key in keys if keys.count(key) > 1}
+        assert not twins, f"{twins}, twice at{node.start_mark}"
         return super().construct_mapping(node, deep)
 
 
