@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/day_page.h"
 
 #define REPORT_MAX ((size_t)64 << 20)
 
@@ -44,7 +45,8 @@ static const char *title_of(const char *file)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : file;
 }
 
-static int page_write(const rn_day_command *command, const char *file, const rn_day_result *result, int status)
+static int page_write(const rn_day_command *command, const rn_day_page *day, const char *file,
+                      const rn_day_result *result, int status)
 {
     rn_output page;
     FILE *out = fopen(command->report, "w");
@@ -52,7 +54,7 @@ static int page_write(const rn_day_command *command, const char *file, const rn_
     if (out == NULL)
         return file_fault(command->report);
     rn_output_init(&page, rn_mem_default(), REPORT_MAX);
-    rn_day_page(result, title_of(file), &page);
+    rn_day_page_write(day, title_of(file), result, &page);
     const bool written = page.err == 0 && fwrite(page.data, 1, page.size, out) == page.size;
     if (page.err != 0)
         (void)fprintf(stderr, "ration simulate: the report: %s\n", ration_err_text(page.err));
@@ -81,14 +83,31 @@ static int result_print(const rn_day_command *command, const rn_day_result *resu
     return rn_finish_output(err == 0 ? RN_EXIT_OK : RN_EXIT_USAGE);
 }
 
-static int result_tell(const rn_day_command *command, const char *file, const rn_day_result *result)
+static int result_tell(const rn_day_command *command, const rn_day_page *day, const char *file,
+                       const rn_day_result *result)
 {
     const int status = result_print(command, result);
     const int verdict = rn_day_passed(result) ? RN_EXIT_OK : RN_EXIT_FAULTS;
 
     if (status != RN_EXIT_OK)
         return status;
-    return command->report != NULL ? page_write(command, file, result, verdict) : verdict;
+    return day != NULL ? page_write(command, day, file, result, verdict) : verdict;
+}
+
+static int day_play(const rn_day_command *command, const char *file, const rn_day_options *options,
+                    const rn_day_page *page)
+{
+    rn_day_result result;
+    rn_day_error error;
+    const int err = rn_day_run(options, &result, &error);
+
+    if (err != 0) {
+        (void)fprintf(stderr, "ration simulate: %s: %s\n", file, error.text);
+        return RN_EXIT_USAGE;
+    }
+    const int status = result_tell(command, page, file, &result);
+    rn_day_result_fini(&result);
+    return status;
 }
 
 int rn_day_command_run(const rn_day_command *command, const char *file, const ration_config *config)
@@ -99,24 +118,28 @@ int rn_day_command_run(const rn_day_command *command, const char *file, const ra
         .behaviour = command->behaviour,
         .faults = command->faults,
     };
-    rn_day_result result;
-    rn_day_error error;
+    rn_day_watcher watcher;
+    rn_day_page *page = NULL;
     FILE *trace = NULL;
-    int status = RN_EXIT_USAGE;
 
+    if (command->report != NULL && rn_day_page_new(&page) != RATION_OK) {
+        (void)fprintf(stderr, "ration simulate: %s\n", ration_err_text(RATION_ERR_NOMEM));
+        return RN_EXIT_USAGE;
+    }
+    if (page != NULL) {
+        watcher = rn_day_page_watcher(page);
+        options.watcher = &watcher;
+    }
     if (command->record != NULL) {
         trace = fopen(command->record, "w");
-        if (trace == NULL)
+        if (trace == NULL) {
+            rn_day_page_free(page);
             return file_fault(command->record);
+        }
         options.record = trace_write;
         options.record_ctx = trace;
     }
-    const int err = rn_day_run(&options, &result, &error);
-    if (err == 0) {
-        status = result_tell(command, file, &result);
-        rn_day_result_fini(&result);
-    } else {
-        (void)fprintf(stderr, "ration simulate: %s: %s\n", file, error.text);
-    }
+    const int status = day_play(command, file, &options, page);
+    rn_day_page_free(page);
     return trace != NULL ? file_close(trace, command->record, status) : status;
 }

@@ -34,8 +34,7 @@ struct rn_control {
     rn_api *api;
     ration_time started_at;
     uint64_t snapshots; /* of which the status was told */
-    rn_history *history;
-    rn_timer sample; /* the next one for it */
+    rn_timer sample;    /* the next one for it */
 };
 
 static void snapshot_take(rn_control *control, rn_snapshot *out)
@@ -65,6 +64,22 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
         rn_keeper_look_at(control->keeper, &out->keeper);
 }
 
+/* Is there a limit whose standing the history keeps? Without one the decider is not asked. */
+static bool moves(const rn_control *control)
+{
+    const ration_rules *rules = ration_config_rules(rn_gateway_config(control->gateway));
+
+    for (size_t i = 0; i < rules->provider_count; i++) {
+        for (size_t k = 0; k < rules->providers[i].limit_count; k++) {
+            const ration_kind kind = rules->providers[i].limits[k].kind;
+
+            if (kind == RATION_KIND_ADAPTIVE || kind == RATION_KIND_SHARE)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void on_sample(void *user, ration_time now)
 {
     rn_control *control = user;
@@ -73,7 +88,7 @@ static void on_sample(void *user, ration_time now)
 
     snapshot_take(control, &snapshot);
     rn_snapshot_counts(&snapshot, &counts);
-    rn_history_add(control->history, now, &counts);
+    rn_history_add(rn_gateway_history(control->gateway), now, &counts, moves(control) ? control->decider : NULL, now);
     (void)rn_timer_set(&control->sample, rn_time_add(now, RN_HISTORY_STEP_US));
 }
 
@@ -127,7 +142,7 @@ static int page_status(rn_control *control, rn_output *out)
 
 static int page_history(rn_control *control, rn_output *out)
 {
-    rn_history_write(control->history, control->started_at, out);
+    rn_history_write(rn_gateway_history(control->gateway), control->started_at, out);
     return 200;
 }
 
@@ -280,9 +295,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->reloads = options->reloads;
     control->started_at = rn_loop_now(options->loop);
     rn_timer_init(&control->sample, control->loop, on_sample, control);
-    int err = rn_history_new(&control->history);
-    if (err == RATION_OK)
-        err = rn_api_new(&api, &control->api);
+    int err = rn_api_new(&api, &control->api);
     if (err == RATION_OK)
         err = rn_server_new(options->loop, &server, &handlers, control, &control->server, error);
     if (err != RATION_OK) {
@@ -309,7 +322,6 @@ void rn_control_free(rn_control *control)
     if (control == NULL)
         return;
     rn_timer_stop(&control->sample);
-    rn_history_free(control->history);
     rn_server_free(control->server);
     rn_api_free(control->api);
     rn_mem_free(rn_mem_default(), control);

@@ -102,6 +102,7 @@ TAILQ_HEAD(rn_exchange_list, rn_exchange);
 #define RN_FAULT_KINDS (RN_UPSTREAM_BROKEN + 1)
 
 struct rn_gateway {
+    struct rn_history *history;
     rn_loop *loop;
     rn_decider *decider;
     const ration_config *config;

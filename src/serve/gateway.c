@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serve/exchange.h"
+#include "serve/history.h"
 
 #define BREAKER_LINES 20 /* a second */
 #define EVENTS_A_TURN 500
@@ -180,6 +181,7 @@ static void gateway_hear(rn_gateway *gw, const ration_event *event)
         return;
     case RATION_EVENT_LIMIT:
         limit_log(gw, event);
+        rn_history_hear(gw->history, event);
         event_tell(gw, event);
         return;
     case RATION_EVENT_BREAKER:
@@ -356,7 +358,9 @@ int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_e
         TAILQ_INIT(&gw->states[i]);
     run_id_make(gw->run_id);
 
-    int err = rn_destinations_new(gw, gw->config, &gw->destinations, error);
+    int err = rn_history_new(RN_HISTORY_MAX, RN_HISTORY_MOVES, &gw->history);
+    if (err == RATION_OK)
+        err = rn_destinations_new(gw, gw->config, &gw->destinations, error);
     if (err == RATION_OK)
         err = gateway_listen(gw, options->descriptor, error);
     if (err != RATION_OK) {
@@ -477,6 +481,7 @@ void rn_gateway_free(rn_gateway *gw)
         rn_destinations_free(TAILQ_FIRST(&gw->all_destinations));
     rn_spendings_free(&gw->spendings);
     rn_output_fini(&gw->target);
+    rn_history_free(gw->history);
     rn_mem_free(rn_mem_default(), gw->fields);
     rn_mem_free(rn_mem_default(), gw->headers);
     rn_mem_free(rn_mem_default(), gw);
@@ -487,6 +492,11 @@ void rn_gateway_free(rn_gateway *gw)
 uint16_t rn_gateway_port(const rn_gateway *gw)
 {
     return rn_server_port(gw->server);
+}
+
+rn_history *rn_gateway_history(const rn_gateway *gw)
+{
+    return gw->history;
 }
 
 rn_bulletin *rn_gateway_bulletin(const rn_gateway *gw)

@@ -139,6 +139,7 @@ void rn_gateway_quiesce(rn_gateway *gw);
 /* Somebody was refused, here or by the API: into the log, the ring and the stream. */
 void rn_gateway_refused(rn_gateway *gw, const rn_refused *refused);
 rn_bulletin *rn_gateway_bulletin(const rn_gateway *gw);
+struct rn_history *rn_gateway_history(const rn_gateway *gw); /* it hears of moves; samples are the owner's to add */
 const rn_refusals *rn_gateway_refusals(const rn_gateway *gw);
 
 const rn_gateway_counters *rn_gateway_counts(const rn_gateway *gw);

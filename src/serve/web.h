@@ -18,6 +18,10 @@ typedef struct rn_web_file {
 extern const rn_web_file rn_web_files[];
 extern const size_t rn_web_file_count;
 
+/* All of it in one file, by scripts/bundle-web: between the two comes JSON that has no "<". */
+extern const char rn_web_report_head[];
+extern const char rn_web_report_tail[];
+
 /* "/" or "/ui/FILE", without a query. NULL: no such file. */
 const rn_web_file *rn_web_find(ration_text path);
 /* The answer to GET or HEAD of it; finishes the inbound. */

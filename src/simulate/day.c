@@ -149,6 +149,9 @@ static void on_event(void *ctx, const ration_event *event)
 {
     rn_day *day = ctx;
 
+    if (day->options->watcher != NULL)
+        day->options->watcher->event(day->options->watcher->ctx, event);
+
     rn_day_mix(day, (uint64_t)event->type);
     rn_day_mix(day, (uint64_t)event->at.us);
     rn_day_mix(day, event->serial);
@@ -235,6 +238,7 @@ static int start_find(rn_day *day)
     if (daily == NULL)
         return 0;
 
+    day->result.zone = daily->window.zone;
     const int err = zone_find(day, daily->window.zone, &zone);
     if (err == 0 && rn_quota_window_at(daily, zone, day->start, &start, &day->end) && start.us != day->start.us)
         day->start = day->end;
@@ -242,10 +246,33 @@ static int start_find(rn_day *day)
     return err;
 }
 
+/* The engine is asked at an instant that it has been at: one that moved its time would make another day of it. */
+static int look_take(rn_day *day, bool last)
+{
+    const rn_day_watcher *watcher = day->options->watcher;
+    const bool up = day->gateway.engine != NULL;
+
+    if (watcher == NULL)
+        return 0;
+    rn_day_look look = {.at = last ? day->end : day->now,
+                        .last = last,
+                        .believed = up ? day->gateway.clock.now : day->now,
+                        .decider = up ? &day->gateway.decider.base : NULL,
+                        .jobs = up ? day->gateway.jobs : NULL,
+                        .counted = &day->result};
+    for (size_t p = 0; p < RN_DAY_PRIORITIES; p++) {
+        look.waits[p].us = day->waits[p].items;
+        look.waits[p].count = day->waits[p].count;
+    }
+    return watcher->look(watcher->ctx, &look);
+}
+
 static int on_sample(rn_day *day, rn_day_event *event)
 {
-    const int err = rn_day_audit_sample(day);
+    int err = rn_day_audit_sample(day);
 
+    if (err == 0)
+        err = look_take(day, false);
     return err == 0 ? rn_day_at(day, event, rn_time_add(day->now, rn_max(day->options->span_us / RN_DAY_SAMPLES, 1)))
                     : err;
 }
@@ -331,8 +358,10 @@ static void waits_count(rn_day *day)
 
 static int day_end(rn_day *day)
 {
-    const int err = rn_day_audit_finish(day);
+    int err = rn_day_audit_finish(day);
 
+    if (err == 0)
+        err = look_take(day, true);
     if (err != 0)
         return err;
     waits_count(day);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "core/decider.h"
+#include "jobs/jobs.h"
 #include "simulate/behaviour.h"
 #include "trace/output.h"
 
@@ -32,6 +34,7 @@ typedef enum rn_day_fault {
 #define RN_DAY_CALLS_MAX 5000000 /* that jobs may want */
 #define RN_DAY_SLOTS 96          /* a priority's calls are told by this many equal parts of the span */
 #define RN_DAY_PRIORITIES (RATION_PRIORITY_LOW + 1)
+#define RN_DAY_SAMPLES 288 /* looks at a day, in equal steps */
 
 /* "latency", ...; "" for what is none. */
 const char *rn_day_fault_name(rn_day_fault fault);
@@ -41,6 +44,29 @@ int rn_day_faults_parse(ration_text text, unsigned *faults);
 typedef struct rn_day_error {
     char text[400]; /* one line */
 } rn_day_error;
+
+struct rn_day_result;
+
+/* What a day looks like at an instant. Borrowed for the call. */
+typedef struct rn_day_look {
+    ration_time at;                      /* true time */
+    bool last;                           /* the day is over */
+    ration_time believed;                /* by the gateway; `decider` is to be asked at it */
+    rn_decider *decider;                 /* NULL: the gateway is down */
+    const rn_jobs *jobs;                 /* NULL: likewise */
+    const struct rn_day_result *counted; /* so far; percentiles and quotas are known at the end only */
+    struct {
+        const int64_t *us; /* how long each call that was granted had waited, in the order of their grants */
+        size_t count;
+    } waits[RN_DAY_PRIORITIES];
+} rn_day_look;
+
+/* Who watches. It may ask the decider for reports, and nothing else. */
+typedef struct rn_day_watcher {
+    void *ctx;
+    int (*look)(void *ctx, const rn_day_look *look);     /* RN_DAY_SAMPLES times, and at the end */
+    void (*event)(void *ctx, const ration_event *event); /* of the engine, as they come */
+} rn_day_watcher;
 
 /* All is borrowed for the run and for the life of its result. */
 typedef struct rn_day_options {
@@ -52,6 +78,7 @@ typedef struct rn_day_options {
      * engine. */
     int (*record)(void *ctx, const char *data, size_t size);
     void *record_ctx;
+    const rn_day_watcher *watcher; /* NULL: nobody. The day is the same with one. */
 } rn_day_options;
 
 /* Why a provider refused a call. */
@@ -134,6 +161,7 @@ typedef struct rn_day_episode {
 
 typedef struct rn_day_result {
     ration_time start;
+    const char *zone; /* of the daily window that it begins with; NULL: UTC */
     int64_t span_us;
     uint64_t seed;
     unsigned faults;
@@ -167,9 +195,8 @@ void rn_day_result_fini(rn_day_result *result);
 /* No provider refused a call of ours for a quota's sake, and no share of one was overdrawn. */
 bool rn_day_passed(const rn_day_result *result);
 
-/* The report for people, for programs, and as one page that needs nothing else. Append to `out`. */
+/* The report for people, and for programs. Append to `out`. */
 void rn_day_text(const rn_day_result *result, rn_output *out);
 void rn_day_json(const rn_day_result *result, rn_output *out);
-void rn_day_page(const rn_day_result *result, const char *title, rn_output *out);
 
 #endif

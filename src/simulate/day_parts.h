@@ -24,7 +24,6 @@
 #define RN_DAY_LANES 8   /* children of a run at once */
 #define RN_DAY_RETRIES 2 /* of a call */
 #define RN_DAY_QUOTAS_MAX 64
-#define RN_DAY_SAMPLES 288
 
 typedef struct rn_day rn_day;
 

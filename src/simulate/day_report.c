@@ -6,7 +6,7 @@
  * with, U - R, over whole windows only: what a window had spent before the day began, or has still to come, is not this
  * day's.
  */
-#include "simulate/day_report.h"
+#include "simulate/day.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,15 @@
 
 #define PRINT_MAX 1024
 
-void rn_day_printf(rn_output *out, const char *format, ...)
+/* A figure as people read it. */
+typedef struct label {
+    char text[256];
+} label;
+
+/* Appends at most a kilobyte. */
+static void put(rn_output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(rn_output *out, const char *format, ...)
 {
     char text[PRINT_MAX];
     va_list args;
@@ -28,22 +36,22 @@ void rn_day_printf(rn_output *out, const char *format, ...)
     rn_output_raw(out, (ration_text){text, (size_t)rn_min(rn_max(size, 0), PRINT_MAX - 1)});
 }
 
-const char *rn_day_short(int64_t us, rn_day_label *label)
+static const char *duration_of(int64_t us, label *into)
 {
     rn_builder b;
 
-    rn_builder_init(&b, label->text, sizeof label->text);
+    rn_builder_init(&b, into->text, sizeof into->text);
     rn_builder_duration(&b, us);
-    return label->text;
+    return into->text;
 }
 
-const char *rn_day_units(int64_t micro, rn_day_label *label)
+static const char *units_of(int64_t micro, label *into)
 {
     rn_builder b;
 
-    rn_builder_init(&b, label->text, sizeof label->text);
+    rn_builder_init(&b, into->text, sizeof into->text);
     rn_builder_micro(&b, micro);
-    return label->text;
+    return into->text;
 }
 
 /* Thousandths of a part in a whole; 0 of nothing. */
@@ -52,28 +60,30 @@ static int64_t per_mille(int64_t part, int64_t whole)
     return whole > 0 ? rn_mul(part, 1000) / whole : 0;
 }
 
-const char *rn_day_percent(int64_t part, int64_t whole, rn_day_label *label)
+static const char *percent_of(int64_t part, int64_t whole, label *into)
 {
     const int64_t mille = per_mille(part, whole);
 
-    (void)snprintf(label->text, sizeof label->text, "%" PRId64 ".%" PRId64 " %%", mille / 10, mille % 10);
-    return label->text;
+    (void)snprintf(into->text, sizeof into->text, "%" PRId64 ".%" PRId64 " %%", mille / 10, mille % 10);
+    return into->text;
 }
 
-const char *rn_day_stretch(int64_t effective_us, int64_t desired_us, rn_day_label *label)
+static const char *stretch_of(int64_t effective_us, int64_t desired_us, label *into)
 {
     const int64_t hundredths = rn_mul(effective_us, 100) / rn_max(desired_us, 1);
 
-    (void)snprintf(label->text, sizeof label->text, "%" PRId64 ".%02" PRId64, hundredths / 100, hundredths % 100);
-    return label->text;
+    (void)snprintf(into->text, sizeof into->text, "%" PRId64 ".%02" PRId64, hundredths / 100, hundredths % 100);
+    return into->text;
 }
 
-int64_t rn_day_effective(const rn_day_job *job)
+/* The interval at the end. */
+static int64_t effective_of(const rn_day_job *job)
 {
     return job->interval_count > 0 ? job->intervals[job->interval_count - 1].effective_us : job->job->interval_us;
 }
 
-int64_t rn_day_budget(const rn_day_quota *quota)
+/* U - R of all whole windows. */
+static int64_t budget_of(const rn_day_quota *quota)
 {
     return rn_mul(quota->usable - quota->reserve, (int64_t)quota->windows);
 }
@@ -82,41 +92,39 @@ int64_t rn_day_budget(const rn_day_quota *quota)
 
 static void head_print(const rn_day_result *r, rn_output *out)
 {
-    rn_day_label span = {""}, start = {""};
+    label span = {""}, start = {""};
     const char *comma = "";
     rn_builder b;
 
     rn_builder_init(&b, start.text, sizeof start.text);
     rn_builder_instant(&b, r->start);
-    rn_day_printf(out, "%s from %s, seed %" PRIu64 ", faults: ", rn_day_short(r->span_us, &span), start.text, r->seed);
+    put(out, "%s from %s, seed %" PRIu64 ", faults: ", duration_of(r->span_us, &span), start.text, r->seed);
     for (unsigned i = 0; i < RN_DAY_FAULTS; i++) {
         if ((r->faults & 1u << i) == 0)
             continue;
-        rn_day_printf(out, "%s%s", comma, rn_day_fault_name((rn_day_fault)(1u << i)));
+        put(out, "%s%s", comma, rn_day_fault_name((rn_day_fault)(1u << i)));
         comma = ", ";
     }
-    rn_day_printf(out, "%s\n\n", r->faults == 0 ? "none" : "");
+    put(out, "%s\n\n", r->faults == 0 ? "none" : "");
 }
 
 static void classes_print(const rn_day_result *r, rn_output *out)
 {
-    rn_day_printf(out, "%-10s %8s %8s %8s %8s %8s %8s   %-10s %-10s %s\n", "priority", "wanted", "sent", "retries",
-                  "answered", "refused", "429s", "wait p50", "p99", "most");
+    put(out, "%-10s %8s %8s %8s %8s %8s %8s   %-10s %-10s %s\n", "priority", "wanted", "sent", "retries", "answered",
+        "refused", "429s", "wait p50", "p99", "most");
     for (int p = RATION_PRIORITY_CRITICAL; p <= RATION_PRIORITY_LOW; p++) {
         const rn_day_class *c = &r->classes[p];
-        rn_day_label p50 = {""}, p99 = {""}, most = {""};
+        label p50 = {""}, p99 = {""}, most = {""};
         uint64_t limited = 0;
 
         if (!c->present)
             continue;
         for (size_t cause = 0; cause < RN_DAY_CAUSES; cause++)
             limited += c->limited[cause];
-        rn_day_printf(out,
-                      "%-10s %8" PRId64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64
-                      "   %-10s %-10s %s\n",
-                      ration_priority_name((ration_priority)p), c->wanted, c->sent, c->retries, c->answered, c->refused,
-                      limited, rn_day_short(c->wait_p50_us, &p50), rn_day_short(c->wait_p99_us, &p99),
-                      rn_day_short(c->wait_max_us, &most));
+        put(out,
+            "%-10s %8" PRId64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "   %-10s %-10s %s\n",
+            ration_priority_name((ration_priority)p), c->wanted, c->sent, c->retries, c->answered, c->refused, limited,
+            duration_of(c->wait_p50_us, &p50), duration_of(c->wait_p99_us, &p99), duration_of(c->wait_max_us, &most));
     }
 }
 
@@ -128,53 +136,51 @@ static void refusals_print(const rn_day_result *r, rn_output *out)
 
         if (c->refused == 0)
             continue;
-        rn_day_printf(out, "  refused %s:", ration_priority_name((ration_priority)p));
+        put(out, "  refused %s:", ration_priority_name((ration_priority)p));
         for (int reason = RATION_REASON_NONE + 1; reason < RATION_REASON_COUNT; reason++) {
             if (c->refusals[reason] > 0)
-                rn_day_printf(out, " %s %" PRIu64, ration_reason_name((ration_reason)reason), c->refusals[reason]);
+                put(out, " %s %" PRIu64, ration_reason_name((ration_reason)reason), c->refusals[reason]);
         }
-        rn_day_printf(out, "\n");
+        put(out, "\n");
     }
 }
 
 static void quotas_print(const rn_day_result *r, rn_output *out)
 {
-    rn_day_printf(out, "\n%-24s %10s %8s %8s %18s %8s %9s %8s %6s %9s\n", "quota", "max", "U - R", "windows",
-                  "spent of U - R", "least", "external", "left", "429s", "overspent");
+    put(out, "\n%-24s %10s %8s %8s %18s %8s %9s %8s %6s %9s\n", "quota", "max", "U - R", "windows", "spent of U - R",
+        "least", "external", "left", "429s", "overspent");
     for (size_t i = 0; i < r->quota_count; i++) {
         const rn_day_quota *q = &r->quotas[i];
-        rn_day_label max = {""}, budget = {""}, spent = {""}, least = {""}, external = {""}, left = {""}, name = {""};
+        label max = {""}, budget = {""}, spent = {""}, least = {""}, external = {""}, left = {""}, name = {""};
 
         (void)snprintf(name.text, sizeof name.text, "%s %s", q->limit, q->key);
-        rn_day_printf(out, "%-24s %10s %8s ", name.text, rn_day_units(q->max, &max),
-                      rn_day_units(q->usable - q->reserve, &budget));
+        put(out, "%-24s %10s %8s ", name.text, units_of(q->max, &max), units_of(q->usable - q->reserve, &budget));
         if (q->windows > 0) {
-            rn_day_printf(out, "%8" PRIu64 " %18s %8s ", q->windows, rn_day_percent(q->spent, rn_day_budget(q), &spent),
-                          rn_day_percent(q->least, q->usable - q->reserve, &least));
+            put(out, "%8" PRIu64 " %18s %8s ", q->windows, percent_of(q->spent, budget_of(q), &spent),
+                percent_of(q->least, q->usable - q->reserve, &least));
         } else {
-            rn_day_printf(out, "%8s %18s %8s ", q->rolling ? "rolling" : "none", "-", "-");
+            put(out, "%8s %18s %8s ", q->rolling ? "rolling" : "none", "-", "-");
         }
-        rn_day_printf(out, "%9s %8s %6" PRIu64 " %9" PRIu64 "\n", rn_day_units(q->external, &external),
-                      rn_day_units(q->left, &left), q->refused, q->overspent);
+        put(out, "%9s %8s %6" PRIu64 " %9" PRIu64 "\n", units_of(q->external, &external), units_of(q->left, &left),
+            q->refused, q->overspent);
     }
     if (r->unwatched > 0)
-        rn_day_printf(out, "  %" PRIu64 " calls were at keys beyond those that are watched\n", r->unwatched);
+        put(out, "  %" PRIu64 " calls were at keys beyond those that are watched\n", r->unwatched);
 }
 
 static void jobs_print(const rn_day_result *r, rn_output *out)
 {
-    rn_day_printf(out, "\n%-24s %-10s %-12s %-12s %8s %8s %8s %8s  %s\n", "job", "priority", "desired", "at the end",
-                  "stretch", "most", "runs", "calls", "bound by");
+    put(out, "\n%-24s %-10s %-12s %-12s %8s %8s %8s %8s  %s\n", "job", "priority", "desired", "at the end", "stretch",
+        "most", "runs", "calls", "bound by");
     for (size_t i = 0; i < r->job_count; i++) {
         const rn_day_job *j = &r->jobs[i];
-        rn_day_label desired = {""}, effective = {""}, stretch = {""}, most = {""};
+        label desired = {""}, effective = {""}, stretch = {""}, most = {""};
 
-        rn_day_printf(out, "%-24s %-10s %-12s %-12s %8s %8s %8" PRIu64 " %8" PRIu64 "  %s\n", j->job->name,
-                      ration_priority_name(j->job->priority), rn_day_short(j->job->interval_us, &desired),
-                      rn_day_short(rn_day_effective(j), &effective),
-                      rn_day_stretch(rn_day_effective(j), j->job->interval_us, &stretch),
-                      rn_day_stretch(j->stretch_most, RATION_UNIT, &most), j->runs, j->requests + j->retries,
-                      j->limit != NULL ? j->limit : "-");
+        put(out, "%-24s %-10s %-12s %-12s %8s %8s %8" PRIu64 " %8" PRIu64 "  %s\n", j->job->name,
+            ration_priority_name(j->job->priority), duration_of(j->job->interval_us, &desired),
+            duration_of(effective_of(j), &effective), stretch_of(effective_of(j), j->job->interval_us, &stretch),
+            stretch_of(j->stretch_most, RATION_UNIT, &most), j->runs, j->requests + j->retries,
+            j->limit != NULL ? j->limit : "-");
     }
 }
 
@@ -187,19 +193,18 @@ static void conclusion_print(const rn_day_result *r, rn_output *out)
         failed += r->classes[p].failed;
         broken += r->classes[p].broken;
     }
-    rn_day_printf(out, "\n429s by what refused:");
+    put(out, "\n429s by what refused:");
     for (int cause = 0; cause < RN_DAY_CAUSES; cause++)
-        rn_day_printf(out, " %s %" PRIu64, rn_day_cause_name((rn_day_cause)cause), r->limited[cause]);
-    rn_day_printf(out, "\nfailed calls %" PRIu64 ", broken off %" PRIu64 ", health checks %" PRIu64 "\n", failed,
-                  broken, r->checks);
-    rn_day_printf(out,
-                  "plans %" PRIu64 ", of which do not fit %" PRIu64 "; restarts in order %" PRIu64
-                  ", by kill -9 %" PRIu64 "\n",
-                  r->plans, r->infeasible, r->restarts, r->kills);
-    rn_day_printf(out, "trace hash %016" PRIx64 "\n", r->hash);
-    rn_day_printf(out, "\n%s\n",
-                  rn_day_passed(r) ? "No provider refused a call for a quota's sake, and no share of one was overdrawn."
-                                   : "FAILED: a provider refused calls for a quota's sake, or a share was overdrawn.");
+        put(out, " %s %" PRIu64, rn_day_cause_name((rn_day_cause)cause), r->limited[cause]);
+    put(out, "\nfailed calls %" PRIu64 ", broken off %" PRIu64 ", health checks %" PRIu64 "\n", failed, broken,
+        r->checks);
+    put(out,
+        "plans %" PRIu64 ", of which do not fit %" PRIu64 "; restarts in order %" PRIu64 ", by kill -9 %" PRIu64 "\n",
+        r->plans, r->infeasible, r->restarts, r->kills);
+    put(out, "trace hash %016" PRIx64 "\n", r->hash);
+    put(out, "\n%s\n",
+        rn_day_passed(r) ? "No provider refused a call for a quota's sake, and no share of one was overdrawn."
+                         : "FAILED: a provider refused calls for a quota's sake, or a share was overdrawn.");
 }
 
 void rn_day_text(const rn_day_result *result, rn_output *out)
@@ -270,7 +275,7 @@ static void quota_write(rn_output *out, const rn_day_quota *q)
     rn_output_micro(out, "reserve", q->reserve);
     rn_output_int(out, "windows", (int64_t)q->windows);
     rn_output_micro(out, "spent", q->spent);
-    rn_output_micro(out, "spentShare", rn_mul(per_mille(q->spent, rn_day_budget(q)), 1000));
+    rn_output_micro(out, "spentShare", rn_mul(per_mille(q->spent, budget_of(q)), 1000));
     rn_output_micro(out, "leastShare", rn_mul(per_mille(q->least, q->usable - q->reserve), 1000));
     rn_output_micro(out, "external", q->external);
     rn_output_micro(out, "left", q->left);
@@ -294,7 +299,7 @@ static void job_write(rn_output *out, const rn_day_job *j)
     rn_output_str(out, "name", j->job->name);
     rn_output_str(out, "priority", ration_priority_name(j->job->priority));
     rn_output_ms(out, "desiredMs", j->job->interval_us);
-    rn_output_ms(out, "effectiveMs", rn_day_effective(j));
+    rn_output_ms(out, "effectiveMs", effective_of(j));
     rn_output_micro(out, "stretchMost", j->stretch_most);
     if (j->limit != NULL)
         rn_output_str(out, "boundBy", j->limit);
@@ -331,13 +336,20 @@ static void episodes_write(rn_output *out, const rn_day_result *r)
 
 static void figures_write(rn_output *out, const rn_day_result *r)
 {
-    rn_day_label hash = {""};
+    label hash = {""};
 
     (void)snprintf(hash.text, sizeof hash.text, "%016" PRIx64, r->hash);
     rn_output_bool(out, "passed", rn_day_passed(r));
     rn_output_str(out, "hash", hash.text);
     rn_output_int(out, "seed", (int64_t)r->seed);
+    rn_output_open(out, "played", '[');
+    for (unsigned i = 0; i < RN_DAY_FAULTS; i++) {
+        if ((r->faults & 1u << i) != 0)
+            rn_output_str(out, NULL, rn_day_fault_name((rn_day_fault)(1u << i)));
+    }
+    rn_output_close(out, ']');
     rn_output_ms(out, "startedAt", r->start.us);
+    rn_output_str(out, "zone", r->zone != NULL ? r->zone : "UTC");
     rn_output_ms(out, "spanMs", r->span_us);
     limited_write(out, r->limited);
     rn_output_int(out, "unexpected429", (int64_t)r->unexpected);

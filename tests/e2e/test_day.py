@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`ration simulate FILE --for SPAN`: what it prints, the JSON, the page, what it refuses."""
-import base64
-import hashlib
-import html.parser
+"""`ration simulate FILE --for SPAN`: what it prints, the JSON, what it refuses. Its page: test_day_page.py."""
 import json
 import re
 import subprocess
@@ -66,6 +63,8 @@ def test_every_fault_happens():
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
         "latency": 6, "errors": 4, "clock": 6, "restart": 3, "kill": 6}
     assert all(3000 <= abs(f["byMs"]) <= 60000 for f in day["faults"] if f["kind"] == "clock")
+    assert sorted(day["played"]) == ["clock", "errors", "external", "kill", "latency", "restart"]
+    assert day["zone"] == "UTC"
     assert 7 <= day["restarts"] + day["kills"] <= 9
     assert sum(c["failed"] for c in day["priorities"]) > 20
     assert day["quotas"][0]["external"] > 700
@@ -78,7 +77,7 @@ def test_errors_and_another_client_without_a_fault():
     assert sum(c["failed"] for c in quiet["priorities"]) == 0
     assert sum(c["failed"] for c in day["priorities"]) > 10
     assert day["quotas"][0]["external"] == 59  # the first after two minutes, the last not at the very end
-    assert day["faults"] == []
+    assert day["faults"] == day["played"] == []
 
 
 def test_a_recording_replays(tmp_path):
@@ -86,73 +85,6 @@ def test_a_recording_replays(tmp_path):
     simulate(DAY, "--for", "3h", "--fault", "latency,errors,clock,external", "--record", str(trace))
     done = subprocess.run([RATION, "replay", "--verify", str(trace)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "come out as recorded" in done.stdout
-
-
-class Page(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.attributes = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value) for name, value in attrs]
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-HOSTILE = """
-providers:
-  - name: p
-    baseUrl: https://api.example.com
-    limits:
-      - name: daily
-        kind: quota
-        max: 500
-        window: { period: day }
-        scope: { by: [account] }
-accounts: [ { name: a, provider: p } ]
-jobs:
-  - { name: %s, account: a, endpoint: "GET /x", interval: 60s }
-"""
-
-
-@pytest.mark.parametrize("name", [
-    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "a & b", "</title></svg><style>*{}</style>", "it's",
-])
-def test_a_page_needs_nothing_and_runs_nothing(tmp_path, name):
-    file = tmp_path / "<b>&.yaml"
-    file.write_text(HOSTILE % json.dumps(name))
-    report = tmp_path / "report.html"
-    done = subprocess.run([RATION, "simulate", str(file), "--for", "6h", "--report", str(report)], capture_output=True,
-                          text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-    page = Page(report.read_text())
-    assert set(page.tags) <= {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "div", "table",
-                              "thead", "tbody", "tr", "th", "td", "svg", "line", "text", "path", "rect", "span"}
-    assert page.tags.count("style") == 1
-    assert not [a for a in page.attributes if a[1] in ("src", "href", "style") or a[1].startswith("on")]
-    assert "<b>&.yaml" in "".join(page.texts) and name in "".join(page.texts)
-
-
-def test_the_page_names_its_style_by_hash(tmp_path):
-    report = tmp_path / "report.html"
-    simulate(DAY, "--for", "24h", "--fault", "all", "--report", str(report))
-    text = report.read_text()
-    style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text).group(1)
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    assert "prefers-color-scheme:dark" in style
-    assert not re.search(r"https?:|url\(|@import|//", text)
-    assert [text.count(f"aria-label=\"{what}") for what in ("Budget against time", "Stretch over time",
-                                                            "Sent and refused")] == [1, 4, 4]
-    # The last plan's limit by its name, also when its gateway is gone and its memory is used for something else.
-    jobs = text.split("<h2>Jobs</h2>")[1].split("</table>")[0]
-    assert set(re.findall(r"<td>([^<]*)</td></tr>", jobs)) <= {"-", "daily", "hourly", "per-second"}
-    assert text.count("class=\"fault\"") == 1 + 25  # the key, and each episode in the chart
 
 
 @pytest.mark.parametrize("options, words", [

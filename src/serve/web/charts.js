@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* How it came to this, and where it will end: budgets, adaptive limits, tenants, waits, refusals, outcomes. */
 
+import { callsByPriority, dayBudget, quotaName } from "./day.js";
 import { h, redraw, svg } from "./dom.js";
 import { instant, number, span } from "./format.js";
 import { plot, stacked } from "./plot.js";
-import { BIN_MS, SPAN_MS, counts, lines, rowName, since, throttles, waits } from "./samples.js";
+import { counts, frame, lines, range, rowName, since, throttles, waits } from "./samples.js";
 import { PRIORITIES, reason, rowKey, taken } from "./words.js";
 
-const chosen = { quota: "", adaptive: "", share: "", before: false };
-const LEAST_MS = 2 * 60 * 1000; /* that a chart shows, however short the page has been open */
+const chosen = { quota: "", adaptive: "", share: "", before: false, measure: "held" };
+const MEASURES = {
+    held: ["Held", "Held by each tenant", (one) => one.held],
+    borrowed: ["Borrowed", "Borrowed by each tenant", (one) => one.borrowed],
+    lent: ["Lent", "Lent by each tenant", (one) => one.lent],
+    deficit: ["Deficit", "Deficit of each tenant, unit-seconds", (one) => one.deficitUnitMs / 1000],
+};
 
 export const title = () => "Charts";
 
@@ -46,12 +52,6 @@ function chooser(status, kind, label) {
         },
         rows.map((row) => h("option", { value: rowKey(row), selected: rowKey(row) === chosen[kind] }, rowName(row))),
     );
-}
-
-function range(status) {
-    const end = Math.ceil(status.now / BIN_MS) * BIN_MS;
-    const begin = Math.min(since() ?? end, end - LEAST_MS);
-    return [Math.max(end - SPAN_MS, begin) / 1000, end / 1000];
 }
 
 /* ---- a budget against its projection */
@@ -189,6 +189,27 @@ function budgets(store) {
     return budget(full ?? row, status, chooser(status, "quota", "Quota"));
 }
 
+/** The quotas of a simulated day; before anybody has chosen, the one that a provider has most of its part spent. */
+function dayBudgets(store) {
+    const all = store.day.quotas;
+    const named = all.find((one) => quotaName(one) === chosen.quota);
+    const part = (one) => (one.max - one.left) / Math.max(one.max, 1);
+    const shown = named ?? all.reduce((best, one) => (best && part(best) >= part(one) ? best : one), null);
+    if (!shown) return empty("budget", "Budget", "No quota is counted.");
+    const choose = h(
+        "select",
+        {
+            "aria-label": "Quota",
+            onchange: (event) => {
+                chosen.quota = event.target.value;
+                redraw();
+            },
+        },
+        all.map((one) => h("option", { value: quotaName(one), selected: one === shown }, quotaName(one))),
+    );
+    return dayBudget(store, shown, all.length > 1 && choose);
+}
+
 function empty(id, name, words) {
     return h(
         "section",
@@ -200,9 +221,9 @@ function empty(id, name, words) {
 
 /* ---- an adaptive limit */
 
-function adaptive(status) {
+function adaptive(status, day) {
     const row = pick(status, "adaptive");
-    if (!row) return empty("adaptive", "Adaptive limit", "No limit is adaptive.");
+    if (!row) return !day && empty("adaptive", "Adaptive limit", "No limit is adaptive.");
     const name = rowName(row);
     const [times, current, held] = lines([
         (one) => one.adaptive.get(name)?.current,
@@ -297,23 +318,48 @@ function holding([name, one]) {
     );
 }
 
-function tenants(status) {
+function measures() {
+    return h(
+        "select",
+        {
+            "aria-label": "What of the tenants",
+            id: "measure",
+            onchange: (event) => {
+                chosen.measure = event.target.value;
+                redraw();
+            },
+        },
+        Object.entries(MEASURES).map(([value, [text]]) =>
+            h("option", { value, selected: value === chosen.measure }, text),
+        ),
+    );
+}
+
+function tenants(status, day) {
     const row = pick(status, "share");
-    if (!row) return empty("tenants", "Tenants", "No ceiling is shared.");
+    if (!row) return !day && empty("tenants", "Tenants", "No ceiling is shared.");
     const name = rowName(row);
     const names = Object.keys(row.tenants).slice(0, 8);
+    const [, title, measure] = MEASURES[chosen.measure];
+    const of = (one, tenant) => one.share.get(name)?.tenants[tenant];
     return [
         plot(
             {
                 id: "tenants",
-                name: "Held by each tenant",
+                name: title,
                 series: names.map((tenant) => ({ name: tenant, steps: true })),
                 current: {
-                    data: lines(names.map((tenant) => (one) => one.share.get(name)?.[tenant])),
+                    data: lines(
+                        names.map((tenant) => (one) => {
+                            const found = of(one, tenant);
+                            return found ? measure(found) : null;
+                        }),
+                    ),
                     range: range(status),
                 },
                 empty: "No tenant has asked.",
             },
+            measures(),
             chooser(status, "share", "Shared ceiling"),
         ),
         h(
@@ -350,11 +396,22 @@ function tenants(status) {
 
 /* ---- waits, refusals, outcomes */
 
-function waitChart(status) {
-    const found = PRIORITIES.flatMap((priority, index) => [
-        { name: `${priority} p50`, colour: `--series-${index + 1}`, dash: [4, 4], width: 1.5, ...waits(priority, 0.5) },
-        { name: `${priority} p99`, colour: `--series-${index + 1}`, dash: [], ...waits(priority, 0.99) },
-    ]).filter((one) => one.values.some((value) => value !== null));
+/** Of a simulated day they are known exactly, look by look. */
+function waited(store, priority, part) {
+    if (!store.day) return waits(priority, part);
+    const values = store.waits[priority].slice(1).map((one) => one?.[part === 0.5 ? 0 : 1] ?? null);
+    return { times: lines([])[0].slice(1), values };
+}
+
+function waitChart(store) {
+    const { status } = store;
+    const found = PRIORITIES.flatMap((priority, index) => {
+        const colour = `--series-${index + 1}`;
+        return [
+            { name: `${priority} p50`, colour, dash: [4, 4], width: 1.5, ...waited(store, priority, 0.5) },
+            { name: `${priority} p99`, colour, dash: [], ...waited(store, priority, 0.99) },
+        ];
+    }).filter((one) => one.values.some((value) => value !== null));
     return plot({
         id: "waits",
         name: "Waits by priority",
@@ -388,7 +445,7 @@ function bars(id, name, status, found, words, empty) {
 }
 
 export function view(store) {
-    const { status } = store;
+    const { status, day } = store;
     return h(
         "div",
         { class: "view" },
@@ -396,17 +453,19 @@ export function view(store) {
         h(
             "p",
             { class: "quiet" },
-            `The last 15 minutes in steps of ${BIN_MS / 1000} s, as far as they are known: since ` +
-                `${instant(since() ?? status.now, status.now)}; keys and tenants since this page was opened. ` +
-                "Budgets as far back as their window.",
+            day
+                ? `The whole simulated day, from ${instant(day.startedAt, status.now)} on, in steps of ` +
+                      `${span(frame.binMs)}.`
+                : `The last 15 minutes in steps of ${span(frame.binMs)}, as far as they are known: since ` +
+                      `${instant(since() ?? status.now, status.now)}. Budgets as far back as their window.`,
         ),
         h(
             "div",
             { class: "grid" },
-            budgets(store),
-            adaptive(status),
-            waitChart(status),
-            tenants(status),
+            day ? [dayBudgets(store), callsByPriority(store)] : budgets(store),
+            adaptive(status, day),
+            waitChart(store),
+            tenants(status, day),
             bars(
                 "outcomes",
                 "Calls by outcome",

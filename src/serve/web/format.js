@@ -5,6 +5,7 @@ const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
 const short = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -39,14 +40,15 @@ function two(count, size, large, small) {
         : `${Math.floor(count / size)} ${large} ${rest} ${small}`;
 }
 
-export function time(ms) {
-    return clock.format(ms);
-}
-
 /** An instant: the time, and the day where it is another one. */
 export function instant(ms, now = Date.now()) {
     const sameDay = new Date(ms).toDateString() === new Date(now).toDateString();
     return sameDay ? clock.format(ms) : `${day.format(ms)}, ${short.format(ms)}`;
+}
+
+/** An instant with its year, for what may be read long after. */
+export function date(ms) {
+    return full.format(ms);
 }
 
 /** An instant in another zone than the reader's, with that zone's name; "" where they agree or it is unknown. */

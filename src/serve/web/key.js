@@ -3,8 +3,10 @@
 
 import { h } from "./dom.js";
 import { instant, instantIn, number, plural, span } from "./format.js";
-import { bar } from "./limits.js";
+import { atTheEnd, bar } from "./limits.js";
 import { budget } from "./charts.js";
+import { dayBudget } from "./day.js";
+import { table } from "./table.js";
 import { KINDS, LEVELS, standing, taken } from "./words.js";
 
 export const title = ([, limit, key]) => `${limit} at ${key}`;
@@ -168,36 +170,6 @@ function quotaFacts(row, status) {
 
 /* ---- tenants, leases, waiters */
 
-function region(id, name, empty, heads, rows) {
-    return h(
-        "section",
-        { class: "card wide", "aria-labelledby": id },
-        h("h2", { id }, name),
-        rows.length === 0
-            ? h("p", { class: "empty" }, empty)
-            : h(
-                  "div",
-                  { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
-                  h(
-                      "table",
-                      null,
-                      h(
-                          "thead",
-                          null,
-                          h(
-                              "tr",
-                              null,
-                              heads.map(([text, numeric]) =>
-                                  h("th", { scope: "col", class: numeric ? "num" : "" }, text),
-                              ),
-                          ),
-                      ),
-                      h("tbody", null, rows),
-                  ),
-              ),
-    );
-}
-
 function cells(values, extra) {
     return h(
         "tr",
@@ -223,10 +195,9 @@ function tenants(row) {
             { "data-tenant": name },
         ),
     );
-    return region(
+    return table(
         "tenants",
         "Tenants",
-        "No tenant has asked.",
         [
             ["Tenant"],
             ["Guarantee", true],
@@ -238,6 +209,7 @@ function tenants(row) {
             ["Longest reclaim", true],
         ],
         rows,
+        "No tenant has asked.",
     );
 }
 
@@ -257,10 +229,9 @@ function leases(list, status) {
             { "data-lease": one.id },
         ),
     );
-    return region(
+    return table(
         "leases",
         `Held: ${plural(rows.length, "lease")}`,
-        "Nobody holds it now.",
         [
             ["Lease"],
             ["Tenant or account"],
@@ -272,6 +243,7 @@ function leases(list, status) {
             ["Overrun"],
         ],
         rows,
+        "Nobody holds it now.",
     );
 }
 
@@ -290,10 +262,9 @@ function waiters(list, status) {
             { "data-waiter": one.id },
         ),
     );
-    return region(
+    return table(
         "waiters",
         `Waiting: ${plural(rows.length, "call")}`,
-        "Nobody waits for it.",
         [
             ["Request"],
             ["Tenant or account"],
@@ -304,6 +275,7 @@ function waiters(list, status) {
             ["Gives up", true],
         ],
         rows,
+        "Nobody waits for it.",
     );
 }
 
@@ -338,7 +310,7 @@ export function view(store, [provider, limit, key]) {
             h("h1", null, row.limit, h("span", { class: "quiet" }, " at "), h("code", null, row.key)),
             h("span", { class: `badge ${s.level}` }, LEVELS[s.level]),
         ),
-        h("p", { class: "quiet" }, `${row.provider}, ${KINDS[row.kind]}`),
+        h("p", { class: "quiet" }, `${row.provider}, ${KINDS[row.kind]}. `, store.day && atTheEnd(status)),
         h(
             "div",
             { class: "grid" },
@@ -355,12 +327,12 @@ export function view(store, [provider, limit, key]) {
                         : `${s.why[0].toUpperCase()}${s.why.slice(1)}; it eases ${s.eases.text}.`,
                 ),
                 facts(row, status),
-                actions(store, row),
+                store.day ? null : actions(store, row),
             ),
             row.kind === "quota" && timeline && budget(timeline, status),
+            store.day?.quotas.filter(same).map((quota) => dayBudget(store, quota)),
             tenants(row),
-            leases(store.more[at.leases], status),
-            waiters(store.more[at.waiters], status),
+            !store.day && [leases(store.more[at.leases], status), waiters(store.more[at.waiters], status)],
         ),
         h("dialog", { id: "confirm", "aria-labelledby": "confirm-title", "data-keep": "" }),
     );

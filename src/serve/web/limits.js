@@ -6,7 +6,7 @@
  */
 
 import { h, redraw } from "./dom.js";
-import { number, percent, plural } from "./format.js";
+import { instant, number, percent, plural } from "./format.js";
 import { KINDS, LEVELS, ORDER, rowKey, standing, taken } from "./words.js";
 
 const ROW = 44; /* pixels, as the style sheet has it */
@@ -194,6 +194,13 @@ function table(all) {
     );
 }
 
+/** Of a simulated day, what the rows are of. */
+export function atTheEnd(status) {
+    return status.down
+        ? `At the end of the day, ${instant(status.now, status.now)}, the gateway was down, stopped or killed.`
+        : `As the gateway had them at the end of the day, ${instant(status.now, status.now)}.`;
+}
+
 export function view(store, args) {
     const { status } = store;
     if (args[0] === "limited" && !chosen.limited && !chosen.arrived) chosen.limited = chosen.arrived = true;
@@ -202,6 +209,7 @@ export function view(store, args) {
         "div",
         { class: "view" },
         h("h1", null, "Limits"),
+        store.day && h("p", { class: "quiet" }, atTheEnd(status)),
         tools(all.length, status.limits.length),
         status.limitsOmitted &&
             h(

@@ -8,8 +8,10 @@
 
 import { h, render } from "./dom.js";
 import { instant, span, zone } from "./format.js";
+import { Kept } from "./kept.js";
 import { Store } from "./store.js";
 import * as charts from "./charts.js";
+import * as day from "./day.js";
 import { attach } from "./plot.js";
 import { moved, sample } from "./samples.js";
 import * as key from "./key.js";
@@ -17,16 +19,20 @@ import * as limits from "./limits.js";
 import * as now from "./now.js";
 import * as plan from "./plan.js";
 
+/* A page that has its data in itself is the report of a simulated day. */
+const data = document.getElementById("data");
+const store = data ? new Kept(JSON.parse(data.textContent)) : new Store();
+
 const TABS = [
-    ["now", "Now", now],
+    data ? ["day", "Day", day] : ["now", "Now", now],
     ["limits", "Limits", limits],
     ["charts", "Charts", charts],
     ["plan", "Plan", plan],
 ];
 const VIEWS = { ...Object.fromEntries(TABS.map(([name, , module]) => [name, module])), limit: key };
 const THEME = "ration-theme";
+const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 
-const store = new Store();
 const app = document.getElementById("app");
 let shown = "";
 
@@ -39,18 +45,31 @@ function route() {
             return arg;
         }
     });
-    return name in VIEWS ? { name, args: decoded } : { name: "now", args: [] };
+    return name in VIEWS ? { name, args: decoded } : { name: TABS[0][0], args: [] };
 }
 
 /* ---- light and dark */
 
-function theme() {
-    return localStorage.getItem(THEME) ?? "auto";
+/* A page from a disk may have no storage, or be forbidden to use it. */
+let theme = "auto";
+try {
+    theme = localStorage.getItem(THEME) ?? theme;
+} catch {
+    /* it is as the system has it */
+}
+
+function choose(one) {
+    theme = one;
+    try {
+        localStorage.setItem(THEME, one);
+    } catch {
+        /* it holds until the page is closed */
+    }
 }
 
 function applyTheme() {
-    if (theme() === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme();
+    const dark = theme === "dark" || (theme === "auto" && DARK.matches);
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
     document.dispatchEvent(new Event("theme"));
 }
 
@@ -63,12 +82,12 @@ function themeChooser() {
             "select",
             {
                 onchange: (event) => {
-                    localStorage.setItem(THEME, event.target.value);
+                    choose(event.target.value);
                     applyTheme();
                     draw();
                 },
             },
-            ["auto", "light", "dark"].map((one) => h("option", { value: one, selected: one === theme() }, one)),
+            ["auto", "light", "dark"].map((one) => h("option", { value: one, selected: one === theme }, one)),
         ),
     );
 }
@@ -85,6 +104,7 @@ const LINKS = {
     live: ["ok", "Live"],
     lost: ["bad", "No answer"],
     token: ["wait", "Signed out"],
+    kept: ["ok", "Simulated"],
 };
 
 function link() {
@@ -101,7 +121,12 @@ function header(here) {
     return h(
         "header",
         { class: "top" },
-        h("a", { class: "brand", href: "#/now" }, h("span", { class: "mark", "aria-hidden": "true" }), "ration"),
+        h(
+            "a",
+            { class: "brand", href: `#/${TABS[0][0]}` },
+            h("span", { class: "mark", "aria-hidden": "true" }),
+            "ration",
+        ),
         h(
             "nav",
             { "aria-label": "Views" },
@@ -115,10 +140,11 @@ function header(here) {
 function footer() {
     const status = store.status;
     const parts = status && [
-        h("span", null, "Snapshot ", h("b", { id: "snapshot", "data-snapshot": status.snapshot }, status.snapshot)),
+        !data &&
+            h("span", null, "Snapshot ", h("b", { id: "snapshot", "data-snapshot": status.snapshot }, status.snapshot)),
         h("span", null, instant(status.now)),
         h("span", null, zone),
-        h("span", null, `ration ${status.version}, up ${span(status.uptimeMs)}`),
+        h("span", null, `ration ${status.version}, ${data ? "simulated" : "up"} ${span(status.uptimeMs)}`),
     ];
     return h(
         "footer",
@@ -182,7 +208,7 @@ function draw() {
     const here = route();
     store.need(VIEWS[here.name].needs(here.args, store));
     const title = VIEWS[here.name].title(here.args);
-    document.title = `${title} · ration`;
+    document.title = `${title} · ${data ? `a simulated day of ${store.title}` : "ration"}`;
     render(
         app,
         h("a", { class: "skip", href: "#main", onclick: toMain }, "Skip to the content"),
@@ -210,7 +236,7 @@ function go() {
         window.scrollTo(0, 0);
         document.getElementById("main").focus({ preventScroll: true });
     }
-    shown = location.hash || "#/now";
+    shown = location.hash || `#/${TABS[0][0]}`;
 }
 
 applyTheme();
@@ -219,6 +245,7 @@ store.samplers.add(sample);
 store.hearers.add((event) => event.type === "limit" && moved(event));
 new ResizeObserver(attach).observe(app);
 document.addEventListener("theme", attach);
+DARK.addEventListener("change", applyTheme);
 document.addEventListener("redraw", draw);
 window.addEventListener("hashchange", go);
 go();

@@ -1,39 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Jobs: how often they want to run, how often they may, and what binds. */
 
+import { jobsOfTheDay } from "./day.js";
 import { h } from "./dom.js";
 import { instant, number, span } from "./format.js";
+import { table } from "./table.js";
 
 const PLAN = "/v1/plan";
 
 export const title = () => "Plan";
 export const needs = () => [PLAN];
-
-function table(id, name, heads, rows) {
-    return h(
-        "section",
-        { class: "card wide", "aria-labelledby": id },
-        h("h2", { id }, name),
-        h(
-            "div",
-            { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
-            h(
-                "table",
-                null,
-                h(
-                    "thead",
-                    null,
-                    h(
-                        "tr",
-                        null,
-                        heads.map(([text, numeric]) => h("th", { scope: "col", class: numeric ? "num" : "" }, text)),
-                    ),
-                ),
-                h("tbody", null, rows),
-            ),
-        ),
-    );
-}
 
 function job(one, now) {
     const bound = one.boundBy;
@@ -72,7 +48,14 @@ function scope(one, now) {
 export function view(store) {
     const plan = store.more[PLAN];
     const { now } = store.status;
-    const empty = (text) => h("div", { class: "view" }, h("h1", null, "Plan"), h("p", { class: "card empty" }, text));
+    const empty = (text) =>
+        h(
+            "div",
+            { class: "view" },
+            h("h1", null, "Plan"),
+            h("p", { class: "card empty" }, text),
+            store.day && jobsOfTheDay(store),
+        );
     if (!plan) return empty("Reading the plan …");
     if (plan.error) return empty(`There is no plan: ${plan.error}.`);
     if (plan.jobs.length === 0) {
@@ -86,7 +69,11 @@ export function view(store) {
             { class: `headline ${plan.feasible ? "ok" : "bad"}` },
             plan.feasible ? "Every job keeps within its limits as planned." : "Not every job keeps within its limits.",
         ),
-        h("p", { class: "quiet" }, `Made at ${instant(plan.madeAt, now)}.`),
+        h(
+            "p",
+            { class: "quiet" },
+            `${store.day ? "The last plan of the day, made" : "Made"} at ${instant(plan.madeAt, now)}.`,
+        ),
         table(
             "jobs",
             "Jobs",
@@ -121,5 +108,6 @@ export function view(store) {
                 ],
                 plan.scopes.map((one) => scope(one, now)),
             ),
+        store.day && jobsOfTheDay(store),
     );
 }

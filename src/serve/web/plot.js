@@ -8,10 +8,12 @@
  */
 
 import { h } from "./dom.js";
-import { number, time } from "./format.js";
+import { instant, number } from "./format.js";
+import { frame } from "./samples.js";
 
 const HEIGHT = 220;
-const TABLE = 12; /* last points that the table has */
+const TABLE = 12; /* last points that the table has, of what goes on */
+const DAY = 26 * 3600; /* seconds; more than that needs more than hours */
 const DASHES = [[], [6, 4], [2, 3], [9, 4, 2, 4], [12, 4], [1, 3], [6, 2, 2, 2], [3, 6]];
 
 const wanted = new Map(); /* what the view that was drawn last has asked for, by id */
@@ -32,15 +34,12 @@ function axis(format) {
     };
 }
 
-const clock = (u, ticks, space, found, step) =>
-    ticks.map((at) =>
-        new Date(at * 1000).toLocaleTimeString(
-            undefined,
-            step < 60
-                ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
-                : { hour: "2-digit", minute: "2-digit" },
-        ),
-    );
+function clock(u, ticks, space, found, step) {
+    const parts = { hour: "2-digit", minute: "2-digit" };
+    if (step < 60) parts.second = "2-digit";
+    if (u.scales.x.max - u.scales.x.min > DAY) Object.assign(parts, { weekday: "short", day: "numeric" });
+    return ticks.map((at) => new Date(at * 1000).toLocaleString(undefined, parts));
+}
 
 function series(one, index) {
     const stroke = colour(one.colour ?? `--series-${(index % 8) + 1}`);
@@ -79,7 +78,7 @@ function options(spec, width) {
                 ],
             },
         },
-        axes: [{ ...axis(), values: clock, size: 32, space: 84 }, axis((u, ticks) => ticks.map(spec.format))],
+        axes: [{ ...axis(), values: clock, size: 32, space: 96 }, axis((u, ticks) => ticks.map(spec.format))],
         series: [{}, ...spec.series.map(series)],
         hooks: { setCursor: [(u) => point(spec, u)] },
     };
@@ -96,6 +95,7 @@ function point(spec, u) {
 }
 
 function shownAt(spec, index, at) {
+    if (spec.series[index].silent) return "";
     const value = (spec.current.plain ?? spec.current.data.slice(1))[index]?.[at];
     return value === null || value === undefined ? "–" : spec.format(value);
 }
@@ -151,7 +151,8 @@ function legend(spec) {
 function table(spec) {
     const rows = spec.current.plain ?? spec.current.data.slice(1);
     const times = spec.current.data[0];
-    const from = Math.max(0, times.length - TABLE);
+    const from = frame.whole ? 0 : Math.max(0, times.length - TABLE);
+    const end = 1000 * spec.current.range[1];
     return h(
         "details",
         { class: "as-table" },
@@ -179,7 +180,7 @@ function table(spec) {
                         h(
                             "tr",
                             null,
-                            h("th", { scope: "row" }, time(at * 1000)),
+                            h("th", { scope: "row" }, instant(at * 1000, end)),
                             rows.map((row) =>
                                 h(
                                     "td",
@@ -198,9 +199,9 @@ function table(spec) {
 }
 
 /**
- * A chart: `id`, `name`, `series` ({ name, bars, steps, points, fill, colour }), `current` ({ data, range, plain }:
- * as uPlot wants it, and where bars are stacked what each has by itself), `format` of a value, `empty`: the words where
- * there is nothing to draw.
+ * A chart: `id`, `name`, `series` ({ name, bars, steps, points, fill, colour, silent: its places say all }), `current`
+ * ({ data, range, plain }: as uPlot wants it, and where bars are stacked what each has by itself), `format` of a value,
+ * `empty`: the words where there is nothing to draw.
  */
 export function plot(spec, ...above) {
     const nothing = spec.series.length === 0 || spec.current.data[0].length === 0;

@@ -1,33 +1,39 @@
 // SPDX-License-Identifier: MIT
 /*
- * The last quarter of an hour, from what the server has kept and the statuses that this page has read since: what was
- * counted in between, by bins.
+ * The last quarter of an hour, or a whole simulated day, from what the server has kept and the statuses that this page
+ * has read since: what was counted in between, by bins.
  *
  * A status has counts since the start of the process, so two of them say what happened in the time between. When the
  * process is another one than before, what was known is of no use any more.
  */
 
-export const SPAN_MS = 15 * 60 * 1000;
-export const BIN_MS = 10 * 1000;
+/** What charts are of: so long back, in bins that are counted from an instant on; `whole`: nothing comes after it. */
+export const frame = { spanMs: 15 * 60 * 1000, binMs: 10 * 1000, origin: 0, whole: false };
+const LEAST_MS = 2 * 60 * 1000; /* that a chart shows, however short the page has been open */
+const EXACT = 1e-6; /* of a bin: instants that are whole bins may be off by rounding */
 const KEYS = 64; /* counters of a kind that are followed */
 
 let samples = [];
 let startedAt = 0;
 const moves = []; /* of adaptive limits, by their events */
 
-function followed(status, kind, pick) {
-    const rows = status.limits.filter((row) => row.kind === kind).slice(0, KEYS);
-    return new Map(rows.map((row) => [rowName(row), pick(row)]));
+function followed(rows, kind) {
+    const found = rows.filter((row) => row.kind === kind).slice(0, KEYS);
+    return new Map(found.map((row) => [rowName(row), row]));
+}
+
+function sampled(at, { waits, refusals, outcomes, limits }) {
+    return { at, waits, refusals, outcomes, adaptive: followed(limits, "adaptive"), share: followed(limits, "share") };
 }
 
 export function rowName(row) {
     return `${row.limit} at ${row.key} (${row.provider})`;
 }
 
-/** What the server knows of the time before this page was opened: counts, but no keys. */
+/** What the server knows of the time before this page was opened. */
 function backfill(past, before) {
-    const known = new Map();
-    return past.samples.filter((one) => one.at < before).map((one) => ({ ...one, adaptive: known, share: known }));
+    moves.splice(0, moves.length, ...past.moves.filter((one) => one.at < before));
+    return past.samples.filter((one) => one.at < before).map((one) => sampled(one.at, one));
 }
 
 /** A status has been read; `past` is what the server had counted before, where it is another process than was known. */
@@ -35,28 +41,27 @@ export function sample(status, past) {
     if (status.startedAt !== startedAt) samples = [];
     startedAt = status.startedAt;
     if (past?.startedAt === startedAt && samples.length === 0) samples = backfill(past, status.now);
-    samples.push({
-        at: status.now,
-        waits: status.waits,
-        refusals: status.totals.refusals,
-        outcomes: status.totals.outcomes,
-        adaptive: followed(status, "adaptive", ({ current, held }) => ({ current, held })),
-        share: followed(status, "share", ({ tenants }) =>
-            Object.fromEntries(Object.entries(tenants).map(([name, one]) => [name, one.held])),
-        ),
-    });
-    while (samples.length > 0 && samples[0].at < status.now - SPAN_MS - BIN_MS) samples.shift();
+    const { waits, limits, totals } = status;
+    samples.push(sampled(status.now, { waits, limits, refusals: totals.refusals, outcomes: totals.outcomes }));
+    while (samples.length > 0 && samples[0].at < status.now - frame.spanMs - frame.binMs) samples.shift();
 }
 
 /** An adaptive limit has moved, as its event says. */
 export function moved(event) {
     moves.push(event);
-    while (moves.length > 1000 || (moves.length > 0 && moves[0].at < event.at - SPAN_MS)) moves.shift();
+    while (moves.length > 1000 || (moves.length > 0 && moves[0].at < event.at - frame.spanMs)) moves.shift();
 }
 
 /** Since when something is known. */
 export function since() {
     return samples[0]?.at;
+}
+
+/** What a chart shows, from and to, in seconds. */
+export function range(status) {
+    const end = frame.origin + Math.ceil((status.now - frame.origin) / frame.binMs - EXACT) * frame.binMs;
+    const begin = Math.min(since() ?? end, end - LEAST_MS);
+    return [Math.max(end - frame.spanMs, begin) / 1000, end / 1000];
 }
 
 /** What is in the samples, one point each: [times in seconds, ...values of each of `picks`]. */
@@ -68,7 +73,7 @@ export function lines(picks) {
 function edges() {
     const found = [];
     for (const one of samples) {
-        const bin = Math.floor(one.at / BIN_MS);
+        const bin = Math.ceil((one.at - frame.origin) / frame.binMs - EXACT) - 1;
         if (found.length === 0) found.push({ bin: bin - 1, sample: one });
         else if (found[found.length - 1].bin === bin) found[found.length - 1].sample = one;
         else found.push({ bin, sample: one });
@@ -80,7 +85,7 @@ function edges() {
 function bins(of) {
     const all = edges();
     return all.slice(1).map(({ bin, sample: after }, at) => ({
-        at: ((bin + 1) * BIN_MS) / 1000,
+        at: (frame.origin + (bin + 1) * frame.binMs) / 1000,
         value: of(all[at].sample, after),
     }));
 }

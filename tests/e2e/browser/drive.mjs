@@ -20,7 +20,7 @@ let context, page, seen;
 
 const methods = {
   /* A page of its own in a browser that knows nothing yet. */
-  async open({ url, scheme = "light", width = 1280, height = 900, csp = true }) {
+  async open({ url, scheme = "light", width = 1280, height = 900, csp = true, offline = false }) {
     await context?.close();
     context = await browser.newContext({
       colorScheme: scheme,
@@ -28,6 +28,7 @@ const methods = {
       locale: "en-GB",
       timezoneId: "Europe/Berlin",
       bypassCSP: !csp,
+      offline,
     });
     page = await context.newPage();
     page.setDefaultTimeout(60000);
