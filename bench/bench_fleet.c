@@ -64,7 +64,7 @@ static redisReply *command(rn_redis *redis, size_t count, const ration_text *wor
 {
     redisReply *reply = NULL;
 
-    if (rn_redis_command(redis, count, words, &reply) != RATION_OK)
+    if (rn_redis_command(redis, (ration_text){"", 0}, count, words, &reply) != RATION_OK)
         die(redis->text);
     return reply;
 }

@@ -55,7 +55,7 @@ void rn_fleet_fini(rn_fleet *fleet)
 
 static int store_failed(rn_fleet *fleet, const char *what)
 {
-    (void)snprintf(fleet->text, sizeof fleet->text, "the store: %.200s", what);
+    (void)snprintf(fleet->text, sizeof fleet->text, "the store: %.440s", what);
     return RATION_ERR_IO;
 }
 
@@ -200,24 +200,25 @@ void rn_fleet_forget(rn_fleet *fleet, rn_route *route)
 
 /* ---- tests ---- */
 
-/* One page of the names, and all of them removed. `cursor` is for the next one. */
-static int erase_page(rn_fleet *fleet, const char *pattern, char *cursor, size_t cursor_size)
+/* One page of the names at the server that has `key`, and all of them removed. `cursor` is for the next one. */
+static int erase_page(rn_fleet *fleet, ration_text key, const char *pattern, char *cursor, size_t cursor_size)
 {
     const ration_text scan[] = {
         {"SCAN", 4}, {cursor, strlen(cursor)}, {"MATCH", 5}, {pattern, strlen(pattern)}, {"COUNT", 5}, {"500", 3}};
     redisReply *page = NULL;
-    int err = rn_redis_command(&fleet->redis, sizeof scan / sizeof scan[0], scan, &page);
+    int err = rn_redis_command(&fleet->redis, key, sizeof scan / sizeof scan[0], scan, &page);
 
     if (err != RATION_OK)
         return store_failed(fleet, fleet->redis.text);
     if (page->type != REDIS_REPLY_ARRAY || page->elements != 2 || page->element[0]->type != REDIS_REPLY_STRING)
         err = store_failed(fleet, "an answer that is none");
     for (size_t i = 0; err == RATION_OK && i < page->element[1]->elements; i++) {
-        const redisReply *const name = page->element[1]->element[i];
-        const ration_text remove[] = {{"DEL", 3}, {name->str, (size_t)name->len}};
+        const redisReply *const found = page->element[1]->element[i];
+        const ration_text name = {found->str, (size_t)found->len};
+        const ration_text remove[] = {{"DEL", 3}, name};
         redisReply *done = NULL;
 
-        err = rn_redis_command(&fleet->redis, 2, remove, &done);
+        err = rn_redis_command(&fleet->redis, name, 2, remove, &done);
         if (err == RATION_OK)
             freeReplyObject(done);
     }
@@ -227,15 +228,34 @@ static int erase_page(rn_fleet *fleet, const char *pattern, char *cursor, size_t
     return err;
 }
 
-int rn_fleet_erase(rn_fleet *fleet)
+/* All of the fleet's keys at the server that has those of a provider. */
+static int erase_at(rn_fleet *fleet, const char *provider)
 {
     char pattern[300];
     char cursor[32] = "0";
+    rn_pack key;
     int err = RATION_OK;
 
     (void)snprintf(pattern, sizeof pattern, "ration:%d:{%.200s/*", RN_FLEET_LAYOUT, fleet->rules.name);
-    do {
-        err = erase_page(fleet, pattern, cursor, sizeof cursor);
-    } while (err == RATION_OK && strcmp(cursor, "0") != 0);
+    rn_pack_init(&key, &fleet->rules.mem);
+    rn_pack_raw(&key, (ration_text){pattern, strlen(pattern) - 1});
+    rn_call_name(&key, ration_text_of(provider));
+    rn_pack_raw(&key, ration_text_of("}"));
+    err = key.err;
+    while (err == RATION_OK) {
+        err = erase_page(fleet, (ration_text){key.data, key.size}, pattern, cursor, sizeof cursor);
+        if (strcmp(cursor, "0") == 0)
+            break;
+    }
+    rn_pack_fini(&key);
+    return err;
+}
+
+int rn_fleet_erase(rn_fleet *fleet)
+{
+    int err = RATION_OK;
+
+    for (size_t i = 0; err == RATION_OK && i < fleet->rules.book.provider_count; i++)
+        err = erase_at(fleet, fleet->rules.book.providers[i].rule.name);
     return err;
 }

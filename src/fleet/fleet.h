@@ -27,9 +27,9 @@ typedef struct rn_fleet {
     rn_redis redis;
     int64_t ahead_us; /* of the callers' clock is the server's, by the last answer */
     rn_call call;
-    redisReply *reply; /* to the last call; NULL: there was none */
-    int tries;         /* that it took */
-    char text[256];    /* what went wrong */
+    redisReply *reply;             /* to the last call; NULL: there was none */
+    int tries;                     /* that it took */
+    char text[RN_STORE_TEXT + 16]; /* what went wrong */
 } rn_fleet;
 
 /*

@@ -479,7 +479,7 @@ void rn_twin_fini(rn_twin *twin)
         if (twin->leases[i].route != NULL)
             lease_drop(twin, &twin->leases[i]);
     }
-    if (twin->fleet.redis.context != NULL)
+    if (twin->fleet.redis.store != NULL)
         (void)rn_fleet_erase(&twin->fleet);
     rn_fleet_fini(&twin->fleet);
     rn_mem_free(&twin->mem, twin->leases);

@@ -128,7 +128,7 @@ static int64_t command(size_t count, const char *const *words)
 
     for (size_t i = 0; i < count; i++)
         texts[i] = ration_text_of(words[i]);
-    CHECK_EQ(rn_redis_command(&one.redis, count, texts, &reply), RATION_OK);
+    CHECK_EQ(rn_redis_command(&one.redis, (ration_text){"", 0}, count, texts, &reply), RATION_OK);
 
     const int64_t number = reply->type == REDIS_REPLY_ARRAY ? (int64_t)reply->elements : reply->integer;
 
@@ -163,7 +163,7 @@ static void test_keys_end(void **state)
     CHECK(acquire(&one, "b", &b));
     CHECK_EQ(rn_fleet_release(&one, any_time, a, ration_text_of("a"), NULL), RATION_OK);
     CHECK_EQ(rn_fleet_observe(&one, any_time, b, ration_text_of("b"), &response), RATION_OK);
-    CHECK_EQ(rn_redis_command(&one.redis, 2, all, &keys), RATION_OK);
+    CHECK_EQ(rn_redis_command(&one.redis, (ration_text){"", 0}, 2, all, &keys), RATION_OK);
     CHECK_EQ(keys->elements, 7); /* head, leases, both leases, slots, rate, daily */
     for (size_t i = 0; i < keys->elements; i++) {
         const char *const name = keys->element[i]->str;
@@ -241,7 +241,7 @@ static void test_clock(void **state)
 
     const ration_text set[] = {{"SET", 3}, ration_text_of(key), {head.data, head.size}};
 
-    CHECK_EQ(rn_redis_command(&one.redis, 3, set, &reply), RATION_OK);
+    CHECK_EQ(rn_redis_command(&one.redis, (ration_text){"", 0}, 3, set, &reply), RATION_OK);
     freeReplyObject(reply);
     rn_pack_fini(&head);
 
