@@ -27,6 +27,7 @@ typedef struct rn_ceiling_spec {
     rn_map by_name;
     uint32_t count;
     uint32_t unknown; /* what callers without a known tenant count as; RN_TENANT_NONE: they are refused */
+    uint64_t digest;  /* of the whole rule: two that have the same are the same */
 } rn_ceiling_spec;
 
 /* RATION_ERR_CONFIG with `fault->path` (a key below the rule, as in the config: "tenants.acme", "idleAfter") and

@@ -6,6 +6,8 @@
  */
 #include "core/ceiling_parts.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -118,6 +120,37 @@ static int spec_compile(rn_ceiling_spec *spec, ration_fault *fault)
     return RATION_OK;
 }
 
+static uint64_t text_digest(const char *text)
+{
+    return text == NULL ? 0 : rn_hash(text, strlen(text));
+}
+
+/* Each step hashes what there was and what is new. */
+static uint64_t rule_digest(const ration_share_rule *rule)
+{
+    const uint64_t head[] = {
+        (uint64_t)rule->ceiling,           text_digest(rule->follows),    (uint64_t)rule->tenant_count,
+        text_digest(rule->unknown_tenant), (uint64_t)rule->idle_after_us, (uint64_t)rule->reclaim_horizon_us,
+        (uint64_t)rule->cooldown_us,       (uint64_t)rule->freeze_wanted, (uint64_t)rule->lend.num,
+        (uint64_t)rule->lend.den,
+    };
+    uint64_t digest = rn_hash(head, sizeof head);
+
+    for (size_t i = 0; i < rule->tenant_count; i++) {
+        const ration_tenant_share *const tenant = &rule->tenants[i];
+        const uint64_t next[] = {
+            digest,
+            text_digest(tenant->name),
+            (uint64_t)tenant->weight,
+            (uint64_t)tenant->lend.num,
+            (uint64_t)tenant->lend.den,
+        };
+
+        digest = rn_hash(next, sizeof next);
+    }
+    return digest;
+}
+
 int rn_ceiling_spec_init(rn_ceiling_spec *spec, const ration_allocator *mem, const ration_share_rule *rule,
                          ration_fault *fault)
 {
@@ -129,6 +162,7 @@ int rn_ceiling_spec_init(rn_ceiling_spec *spec, const ration_allocator *mem, con
         .rule = rule,
         .names = rn_mem_zalloc(mem, rule->tenant_count, sizeof *spec->names),
         .unknown = RN_TENANT_NONE,
+        .digest = rule_digest(rule),
     };
     rn_map_init(&spec->by_name, mem);
     err = spec->names == NULL ? RATION_ERR_NOMEM : spec_compile(spec, fault);

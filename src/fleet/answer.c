@@ -82,7 +82,7 @@ bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *
         return false;
     windows[(*count)++] = (rn_call_window){
         .index = (size_t)rn_answer_number(reply, 0, 0),
-        .at = {rn_answer_number(reply, 1, 0)},
+        .at = {rn_answer_number(reply, 1, RATION_NEVER_US)},
     };
     return true;
 }
@@ -94,6 +94,34 @@ static ration_reason reason_of(const redisReply *name)
             return (ration_reason)i;
     }
     return RATION_REASON_NONE;
+}
+
+/* What a share limit says of the tenant. */
+static void decide_share(const redisReply *said, const rn_route_link *link, const rn_call_ask *ask, ration_facts *out)
+{
+    if (said == NULL || said->type != REDIS_REPLY_ARRAY || said->elements != 5 || link->lane == RN_LANE_UNKNOWN)
+        return;
+
+    const ration_share_rule *const rule = link->counter->limit->spec.share.ceiling.rule;
+
+    out->tenant = ration_text_of(rule->tenants[link->lane].name);
+    out->guarantee = said->element[0]->integer;
+    out->own = said->element[1]->integer;
+    out->lent = said->element[2]->integer;
+    out->pool = said->element[3]->integer;
+    out->horizon_us = said->element[4]->integer;
+    out->hold_us = ask->hold_us;
+}
+
+size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out)
+{
+    const redisReply *const blocking = rest_of(reply, 8);
+
+    if (blocking == NULL || blocking->type != REDIS_REPLY_ARRAY)
+        return 0;
+    if (index < blocking->elements)
+        *out = (ration_text){blocking->element[index]->str, (size_t)blocking->element[index]->len};
+    return blocking->elements;
 }
 
 void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
@@ -125,5 +153,6 @@ void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_c
             .capacity = rn_answer_number(reply, 6, RATION_UNSET),
             .ahead = ask->enforcer ? RATION_UNSET : 0,
         };
+        decide_share(rest_of(reply, 7), &route->links[index - 1], ask, &out->facts);
     }
 }

@@ -338,15 +338,19 @@ static void write_adaptive(rn_pack *out, const counter_call *what)
                       RATION_NEVER_US);
 }
 
+static void write_share(rn_pack *out, const counter_call *what)
+{
+    rn_call_share(out, what->call, what->index, what->link, what->cost);
+}
+
 /* The kinds as the scripts number them (kind.lua), and how many members their rules have; quotas may have two more. */
 static const struct kind_row {
     int64_t number;
     size_t members;
     void (*write)(rn_pack *out, const counter_call *what);
 } kind_rows[RATION_KIND_COUNT] = {
-    [RATION_KIND_RATE] = {1, 5, write_rate},
-    [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
-    [RATION_KIND_QUOTA] = {3, 10, write_quota},
+    [RATION_KIND_RATE] = {1, 5, write_rate},         [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
+    [RATION_KIND_QUOTA] = {3, 10, write_quota},      [RATION_KIND_SHARE] = {4, 9, write_share},
     [RATION_KIND_ADAPTIVE] = {5, 9, write_adaptive},
 };
 

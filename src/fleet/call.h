@@ -15,7 +15,7 @@
 #define RN_CALL_KEYS_MAX 256
 #define RN_CALL_WINDOWS_MAX 8
 
-/* A window that a script has asked for: of this counter, the one that holds this instant. */
+/* What a script has asked for, of this counter: the window that holds this instant; of a share limit, its rule. */
 typedef struct rn_call_window {
     size_t index;
     ration_time at;
@@ -74,6 +74,9 @@ int rn_call_write(rn_call *call, const rn_call_what *what);
 
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);
+
+/* The members of a share limit's counter that no other has: 9. */
+void rn_call_share(rn_pack *out, const rn_call *call, size_t index, const rn_route_link *link, int64_t cost);
 
 /* A name as it stands in a key: what is neither a letter, a digit, '_', '-' nor '.' is percent-encoded. */
 void rn_call_name(rn_pack *out, ration_text name);

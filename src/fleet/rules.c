@@ -14,20 +14,23 @@
 #include "base/text.h"
 #include "core/engine.h"
 
+#define TENANTS_MAX 1000u
+
 static void find_unsupported(void *ctx, const rn_limit *limit)
 {
     rn_fleet_rules *const rules = ctx;
     const char *what = NULL;
 
-    if (limit->rule->kind == RATION_KIND_SHARE) {
-        what = "share";
+    if (limit->follows != NULL) {
+        what = "ceilings that follow a limit are not shared through a store yet";
+    } else if (limit->rule->kind == RATION_KIND_SHARE && limit->rule->share.tenant_count > TENANTS_MAX) {
+        what = "a share limit has at most 1000 tenants in a fleet";
     } else if (rn_limit_is_strict(limit)) {
-        what = "strict";
+        what = "strict limits are not shared through a store yet";
     }
     if (what != NULL && rules->text[0] == '\0') {
-        (void)snprintf(rules->text, sizeof rules->text,
-                       "limit '%.60s' of provider '%.60s': %s limits are not shared through a store yet",
-                       limit->rule->name, limit->provider, what);
+        (void)snprintf(rules->text, sizeof rules->text, "limit '%.60s' of provider '%.60s': %s", limit->rule->name,
+                       limit->provider, what);
     }
 }
 

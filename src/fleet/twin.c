@@ -68,6 +68,24 @@ static void say_time(rn_builder *b, const char *name, ration_time at)
     }
 }
 
+static void describe_share(rn_builder *b, const ration_facts *facts)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {" guarantee ", facts->guarantee}, {" own ", facts->own},      {" lent ", facts->lent},
+        {" pool ", facts->pool},           {" hold ", facts->hold_us}, {" horizon ", facts->horizon_us},
+    };
+
+    rn_builder_str(b, " tenant ");
+    rn_builder_text(b, facts->tenant);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        rn_builder_str(b, numbers[i].name);
+        rn_builder_int(b, numbers[i].value);
+    }
+}
+
 static const char *describe(const ration_decision *decision, char *buffer, size_t size)
 {
     static const char *const results[] = {[RATION_REFUSED] = "refused",
@@ -94,13 +112,15 @@ static const char *describe(const ration_decision *decision, char *buffer, size_
     rn_builder_int(&b, decision->facts.available);
     rn_builder_str(&b, " capacity ");
     rn_builder_int(&b, decision->facts.capacity);
+    if (decision->facts.tenant.data != NULL)
+        describe_share(&b, &decision->facts);
     return buffer;
 }
 
 static int compare_decisions(rn_twin *twin, const ration_decision *core, const ration_decision *store)
 {
-    char said[280];
-    char told[280];
+    char said[480];
+    char told[480];
 
     twin->compared++;
     if (strcmp(describe(core, said, sizeof said), describe(store, told, sizeof told)) == 0 &&
@@ -124,6 +144,26 @@ static ration_text id_of(ration_lease lease, char *buffer)
     const int size = snprintf(buffer, ID_SIZE, "%" PRIu32 ".%" PRIu32, lease.index, lease.generation);
 
     return (ration_text){buffer, (size_t)size};
+}
+
+/* The leases in the way, in the same order. */
+static int compare_blocking(rn_twin *twin, const ration_decision *core)
+{
+    const size_t wanted = core->result == RATION_REFUSED ? core->blocking_count : 0;
+    ration_text told = {"", 0};
+    char id[ID_SIZE];
+    size_t count = 0;
+
+    if (twin->fleet.reply != NULL)
+        count = rn_answer_blocking(twin->fleet.reply, 0, &told);
+    if (count != wanted)
+        return differ(twin, "core: %zu leases block; store: %zu", wanted, count);
+    for (size_t i = 0; i < count; i++) {
+        (void)rn_answer_blocking(twin->fleet.reply, i, &told);
+        if (!rn_text_eq(id_of(core->blocking[i], id), told))
+            return differ(twin, "core: lease %s blocks; store: %s", id, told.data);
+    }
+    return RATION_OK;
 }
 
 static rn_twin_lease *lease_at(const rn_twin *twin, ration_lease lease)
@@ -271,6 +311,8 @@ static int twin_submit(rn_decider *d, ration_time now, const ration_request *req
         return failed(twin, err);
     err = compare_decisions(twin, out, &decision);
     if (err == RATION_OK)
+        err = compare_blocking(twin, out);
+    if (err == RATION_OK)
         err = compare_lost_of(twin, route, request);
     if (route == NULL)
         return err;
@@ -297,6 +339,8 @@ static int twin_check(rn_decider *d, ration_time now, const ration_request *requ
     if (err != RATION_OK)
         return failed(twin, err);
     err = compare_decisions(twin, out, &decision);
+    if (err == RATION_OK)
+        err = compare_blocking(twin, out);
     return err == RATION_OK ? compare_lost_of(twin, NULL, request) : err;
 }
 

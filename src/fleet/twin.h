@@ -35,7 +35,7 @@ typedef struct rn_twin {
     rn_twin_events events;
     size_t compared; /* decisions and answers */
     bool differs;
-    char text[700]; /* what differs, or what went wrong; "": nothing */
+    char text[1100]; /* what differs, or what went wrong; "": nothing */
 } rn_twin;
 
 /* Each twin has a fleet of its own in the store, with a random name. Errors as of `rn_fleet_init`, with `twin->text`.

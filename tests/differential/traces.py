@@ -44,6 +44,8 @@ def dumps(value):
 
 
 class Trace:
+    PENALTIES = ["1ms", "2s", "7m"]
+
     def __init__(self, seed, calls):
         self.r = random.Random(seed)
         self.lines = []
@@ -185,7 +187,7 @@ class Trace:
         limits = [self.limit(f"l{i}") for i in range(r.choice(most))]
         errors = {"rateLimited": {"statuses": [429], "penalize": r.choice(["narrowest", "all"])}}
         if r.random() < 0.5:
-            errors["rateLimited"]["defaultPenalty"] = r.choice(["1ms", "2s", "7m"])
+            errors["rateLimited"]["defaultPenalty"] = r.choice(self.PENALTIES)
         if r.random() < 0.3:
             errors["rateLimited"]["maxPenalty"] = r.choice(["1s", "1h"])
         provider = {"name": "p", "baseUrl": "http://127.0.0.1:1", "limits": limits, "errors": errors}

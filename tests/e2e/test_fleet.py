@@ -18,6 +18,7 @@ from house import RATION, ROOT, until
 from test_outside import free_port
 
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
+import share_traces  # noqa: E402
 import traces  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -86,10 +87,7 @@ class Replaying:
 def why_not(trace):
     """What the scripts cannot do yet of a golden trace; None: they can."""
     text = trace.read_text()
-    for word, what in (('"kind": "share"', "share limits"), ('"breaker"', "breakers")):
-        if word in text or word.replace(" ", "") in text:
-            return what
-    return None
+    return "breakers" if '"breaker"' in text else None
 
 
 def test_golden_traces(store):
@@ -109,17 +107,18 @@ def test_golden_traces(store):
                   if not why_not(GOLDEN / name) and "waits" not in why and "operators" not in why
                   and "engine alone" not in why and "strict" not in why]
     assert not unexpected
-    assert equal >= 28
+    assert equal >= 33
 
 
-def test_random_traces(store, tmp_path):
+@pytest.mark.parametrize("family", [traces, share_traces], ids=lambda family: family.__name__)
+def test_random_traces(family, store, tmp_path):
     count = int(os.environ.get("FLEET_TRACES", "60" if "build-asan" in RATION else "300"))
     first = int(os.environ.get("FLEET_SEED", "1"))
     faults, answers = [], 0
 
     def compare(seed):
         path = tmp_path / f"{seed}.jsonl"
-        path.write_text(traces.trace(seed))
+        path.write_text(family.trace(seed))
         done = replay(store.url, path)
         path.unlink()
         return seed, done
@@ -129,10 +128,29 @@ def test_random_traces(store, tmp_path):
             if done.returncode == 0:
                 answers += int(done.stdout.split()[0])
             else:
-                faults.append(f"python3 tests/differential/traces.py {seed}: {done.stdout}{done.stderr}")
+                faults.append(f"python3 tests/differential/{family.__name__}.py {seed}: {done.stdout}{done.stderr}")
     assert not faults, "\n".join(faults[:3])
     assert answers > 40 * count
     assert store.ask("DBSIZE").strip() == b"0", "a replay removes its fleet"
+
+
+def shared_by(count):
+    tenants = ",".join(f'"t{i}":1' for i in range(count))
+    return ('{"op":"config","providers":[{"name":"p","limits":[{"name":"s","kind":"share","ceiling":1000,'
+            f'"counts":"cost","tenants":{{{tenants}}},"reclaimHorizon":"1ms","idleAfter":"2ms"}}]}}],'
+            '"accounts":[{"name":"a","provider":"p"}]}\n')
+
+
+@pytest.mark.parametrize("count, status, told", [
+    (1000, 0, "1 answers of the store are the core's"),
+    (1001, 2, "limit 's' of provider 'p': a share limit has at most 1000 tenants in a fleet"),
+])
+def test_tenants_of_a_fleet(count, status, told, store, tmp_path):
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(shared_by(count)
+                     + '{"at":2,"op":"acquire","id":"i","account":"a","tenant":"t7","cost":1000,"hold":1}\n')
+    done = replay(store.url, trace)
+    assert done.returncode == status and told in done.stdout + done.stderr
 
 
 def test_calls(store):

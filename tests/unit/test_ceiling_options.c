@@ -260,6 +260,58 @@ static void reweight_to_lend_less(void **state)
     rn_ceiling_spec_fini(&spec);
 }
 
+static uint64_t digest_of(const ration_share_rule *rule)
+{
+    rn_ceiling_spec spec;
+    uint64_t digest = 0;
+
+    CHECK_EQ(rn_ceiling_spec_init(&spec, rn_mem_default(), rule, NULL), RATION_OK);
+    digest = spec.digest;
+    rn_ceiling_spec_fini(&spec);
+    return digest;
+}
+
+/* Whatever differs, the digest does; the same rule elsewhere in memory has the same. */
+static void digests(void **state)
+{
+    static const ration_tenant_share usual[] = {{"a", 1, {0, 0}}, {"b", 2, {1, 2}}};
+    static const ration_tenant_share again[] = {{"a", 1, {0, 0}}, {"b", 2, {1, 2}}};
+    static const ration_tenant_share others[][2] = {
+        {{"a", 1, {0, 0}}, {"c", 2, {1, 2}}}, {{"a", 1, {0, 0}}, {"b", 1, {1, 2}}},
+        {{"a", 2, {0, 0}}, {"b", 2, {1, 2}}}, {{"b", 1, {0, 0}}, {"a", 2, {1, 2}}},
+        {{"a", 1, {0, 0}}, {"b", 2, {1, 3}}}, {{"a", 1, {1, 1}}, {"b", 2, {1, 2}}},
+        {{"a", 1, {0, 0}}, {"b", 2, {0, 2}}},
+    };
+    const ration_share_rule rule = {
+        .ceiling = 100, .tenants = usual, .tenant_count = 2, .reclaim_horizon_us = 10, .idle_after_us = 20};
+    ration_share_rule various[16];
+    size_t count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        various[count] = rule;
+        various[count++].tenants = others[i];
+    }
+    for (size_t i = 0; i < 8; i++)
+        various[count + i] = rule;
+    various[count++].ceiling = 101;
+    various[count++].tenant_count = 1;
+    various[count++].reclaim_horizon_us = 11;
+    various[count++].idle_after_us = 21;
+    various[count++].cooldown_us = 1;
+    various[count++].freeze_wanted = true;
+    various[count++].unknown_tenant = "a";
+    various[count++].lend = (ration_ratio){1, 2};
+    for (size_t i = 0; i < count; i++) {
+        CHECK(digest_of(&various[i]) != digest_of(&rule));
+        for (size_t j = 0; j < i; j++)
+            CHECK(digest_of(&various[i]) != digest_of(&various[j]));
+    }
+    various[0] = rule;
+    various[0].tenants = again;
+    CHECK_EQ(digest_of(&various[0]), digest_of(&rule));
+}
+
 static void reweight_refuses_other_tenants(void **state)
 {
     static const ration_tenant_share swapped[] = {{"b", 1, {0, 0}}, {"a", 1, {0, 0}}};
@@ -456,6 +508,7 @@ int main(void)
         cmocka_unit_test(reweight_to_a_shorter_patience),
         cmocka_unit_test(reweight_to_lend_less),
         cmocka_unit_test(reweight_refuses_other_tenants),
+        cmocka_unit_test(digests),
         cmocka_unit_test(resize),
         cmocka_unit_test(hopeless_or_not),
         cmocka_unit_test(settling),

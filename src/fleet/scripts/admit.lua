@@ -9,7 +9,8 @@
 --
 -- What is refused by something that a wait cannot cure has not asked for anything. All others have: adaptive limits may
 -- grow by that, and then it is looked at once more.
-local FOR_GOOD = { cost_exceeds_limit = true, unknown_class = true }
+local FOR_GOOD = { cost_exceeds_limit = true, hold_exceeds_reclaim_horizon = true, unknown_class = true,
+    unknown_tenant = true }
 
 local function beats(b, named)
     if not named then
@@ -32,7 +33,7 @@ local function bind(finding, b, index)
     if beats(b, finding.named) then
         finding.named = b
     end
-    finding.barred = finding.barred or b.refuses
+    finding.barred = finding.barred or b.refuses and b.reason ~= 'hold_exceeds_reclaim_horizon'
     finding.retry_at = max(finding.retry_at, b.at)
     finding.estimate = finding.estimate or b.estimate or false
 end
@@ -87,13 +88,21 @@ local function examine_all(counters, account)
     return finding
 end
 
-local function ask(counters)
+-- What is refused only because it may not wait has asked.
+local function note_refusal(counters, finding)
     for _, c in ipairs(counters) do
         local asked = kind_of(c.kind).asked
 
-        if asked then
+        if asked and not finding.barred then
             asked(c)
         end
+    end
+
+    local named = counters[finding.named.index]
+    local refused = named and kind_of(named.kind).refused
+
+    if refused then
+        refused(named, finding.named.reason)
     end
 end
 
@@ -128,12 +137,13 @@ return run(function()
     local finding = examine_all(counters, account)
     local named = finding.named
 
-    if named and not finding.barred and not call.dry then
-        ask(counters)
+    if named and not call.dry then
+        note_refusal(counters, finding)
     end
     if named then
         return REFUSED, { named.reason, named.index, finding.retry_at ~= NEVER and finding.retry_at,
-            finding.estimate and 1 or 0, named.penalty and 0 or 1, named.available or false, named.capacity or false }
+            finding.estimate and 1 or 0, named.penalty and 0 or 1, named.available or false, named.capacity or false,
+            named.share or false, named.blocking or {} }
     end
     if not call.dry then
         grant(counters)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a call says of a share limit.
+ *
+ * The digest of the rule and what concerns the tenant that asks: that is all a script needs, however many tenants there
+ * are. The whole rule is sent only when a script has asked for it, and kept in the store under its digest.
+ */
+#include "fleet/call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+/* What a tenant may lend of its guarantee. */
+static ration_ratio lend_of(const ration_share_rule *rule, const ration_tenant_share *tenant)
+{
+    const ration_ratio lend = tenant->lend.den > 0 ? tenant->lend : rule->lend;
+
+    return lend.den > 0 ? lend : (ration_ratio){1, 1};
+}
+
+static void write_tenant(rn_pack *out, const ration_share_rule *rule, uint32_t lane)
+{
+    const ration_tenant_share *const tenant = lane == RN_LANE_UNKNOWN ? NULL : &rule->tenants[lane];
+    const ration_ratio lend = tenant == NULL ? (ration_ratio){1, 1} : lend_of(rule, tenant);
+
+    rn_pack_key_given(out, "tenant", tenant == NULL ? RATION_UNSET : (int64_t)lane, RATION_UNSET);
+    rn_pack_key_text(out, "name", tenant == NULL ? (ration_text){"", 0} : ration_text_of(tenant->name));
+    rn_pack_key_int(out, "weight", tenant == NULL ? 0 : tenant->weight);
+    rn_pack_key(out, "lend");
+    rn_pack_array(out, 2);
+    rn_pack_int(out, lend.num);
+    rn_pack_int(out, lend.den);
+}
+
+/* In the order in which share_split.lua reads it. */
+static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
+{
+    const ration_share_rule *const rule = spec->rule;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < rule->tenant_count; i++)
+        sum += rule->tenants[i].weight;
+    rn_pack_key(out, "rule");
+    rn_pack_array(out, 8);
+    rn_pack_int(out, rule->ceiling);
+    rn_pack_int(out, (int64_t)rule->tenant_count);
+    rn_pack_int(out, sum);
+    rn_pack_int(out, rule->reclaim_horizon_us);
+    rn_pack_int(out, rule->idle_after_us);
+    rn_pack_int(out, rule->cooldown_us);
+    rn_pack_bool(out, rule->freeze_wanted);
+    if (spec->unknown == RN_TENANT_NONE) {
+        rn_pack_bool(out, false);
+    } else {
+        rn_pack_int(out, (int64_t)spec->unknown);
+    }
+}
+
+static void write_set(rn_pack *out, const rn_ceiling_spec *spec)
+{
+    const ration_share_rule *const rule = spec->rule;
+
+    rn_pack_map(out, 2);
+    write_rule(out, spec);
+    rn_pack_key(out, "tenants");
+    rn_pack_array(out, rule->tenant_count);
+    for (size_t i = 0; i < rule->tenant_count; i++) {
+        const ration_ratio lend = lend_of(rule, &rule->tenants[i]);
+
+        rn_pack_array(out, 4);
+        rn_pack_text(out, ration_text_of(rule->tenants[i].name));
+        rn_pack_int(out, rule->tenants[i].weight);
+        rn_pack_int(out, lend.num);
+        rn_pack_int(out, lend.den);
+    }
+}
+
+static bool is_asked_for(const rn_call *call, size_t index)
+{
+    for (size_t i = 0; i < call->window_count; i++) {
+        if (call->windows[i].index == index)
+            return true;
+    }
+    return false;
+}
+
+void rn_call_share(rn_pack *out, const rn_call *call, size_t index, const rn_route_link *link, int64_t cost)
+{
+    const rn_share_spec *const spec = &link->counter->limit->spec.share;
+    const ration_time since = rn_time_min(link->counter->started_at, call->now);
+    char digest[20];
+
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, spec->ceiling.digest);
+    rn_pack_key_text(out, "digest", ration_text_of(digest));
+    rn_pack_key_int(out, "asked", cost);
+    rn_pack_key_int(out, "largest", spec->largest);
+    rn_pack_key_given(out, "since", call->tells_time ? since.us : RATION_NEVER_US, RATION_NEVER_US);
+    write_tenant(out, spec->ceiling.rule, link->lane);
+    rn_pack_key(out, "set");
+    if (is_asked_for(call, index)) {
+        write_set(out, &spec->ceiling);
+    } else {
+        rn_pack_bool(out, false);
+    }
+}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Random traces of share limits, beside the others (traces.py): a few tenants that borrow from each other, and calls at
+the instants at which somebody falls idle, a loan or a want ends, or a lease is lost, and 1 us before and after.
+"""
+
+import sys
+
+from traces import Number, Trace, ms, units
+
+MS = 1000
+
+
+class ShareTrace(Trace):
+    PENALTIES = ["1us", "1ms"]
+
+    def __init__(self, seed, calls):
+        self.tenants = []
+        self.amounts = [0, 1, 333333, 10**6]
+        super().__init__(seed + 10**6, calls)
+
+    # ---- rules ----
+
+    def part(self):
+        return self.r.choice(["0%", "50%", "1/3", "80%", "100%", "0.999999"])
+
+    def share(self):
+        r = self.r
+        count = r.choice([1, 2, 2, 3, 3, 4, 8])
+        self.tenants = [f"t{i}" for i in range(count)]
+        weights = {name: r.choice([1, 1, 2, 3, 7, 999999, 1000000]) for name in self.tenants}
+        if r.random() < 0.3:
+            for name in r.sample(self.tenants, 1 + r.randrange(count)):
+                weights[name] = {"weight": weights[name], "lend": self.part()}
+        ceiling = r.choice([10 * 10**6, 100 * 10**6, 100 * 10**6, 7 * 10**6 + 3, 1, 2, 1000003, 2**53 - 1])
+        horizon = r.choice([1, 1 * MS, 100 * MS, 100 * MS])
+        idle = horizon + r.choice([1, horizon, 3 * horizon])
+        counts = "cost" if ceiling < 10**6 else r.choice(["cost", "cost", "requests"])
+        rule = {"kind": "share", "ceiling": Number(units(ceiling)), "counts": counts,
+                "tenants": weights, "reclaimHorizon": f"{horizon}us" if horizon % MS else f"{horizon // MS}ms",
+                "idleAfter": f"{idle}us" if idle % MS else f"{idle // MS}ms"}
+        if r.random() < 0.3:
+            rule["lend"] = self.part()
+        if r.random() < 0.3:
+            rule["freeze"] = "wanted"
+        if r.random() < 0.3:
+            cool = r.choice([1 * MS, idle, 5 * idle])
+            rule["cooldown"] = f"{cool}us" if cool % MS else f"{cool // MS}ms"
+            self.spans += [cool]
+        if r.random() < 0.3:
+            rule["unknownTenant"] = r.choice(self.tenants)
+        self.spans += [horizon, horizon, idle, idle, idle - horizon, horizon // 2 + 1]
+        self.amounts += [ceiling, ceiling // 2, ceiling // count, ceiling // count + 1, ceiling // 3, ceiling // 10]
+        return rule
+
+    def limit(self, name):
+        r = self.r
+        if name == "l0":
+            rule = self.share()
+        else:
+            rule = r.choice([self.share, self.rate, self.concurrency, self.quota])()
+        rule["name"] = name
+        rule["scope"] = {"by": ["provider"]}
+        if r.random() < 0.1:
+            rule["enforce"] = "shadow"
+        return rule
+
+    def config(self):
+        self.focus = "share"
+        super().config()
+        self.spans = [span for span in self.spans if span < 3600 * 10**6]
+
+    # ---- calls ----
+
+    def amount(self):
+        return self.r.choice(self.amounts)
+
+    def request(self):
+        r = self.r
+        members = {"provider": "p", "account": "a", "wait": 0}
+        if r.random() < 0.9:
+            members["cost"] = Number(units(min(self.amount(), 2**53 - 1)))
+        if r.random() < 0.97:
+            members["tenant"] = r.choice(self.tenants + (["nobody"] if r.random() < 0.1 else []))
+        return members
+
+    def hold(self):
+        return self.r.choice(self.spans + self.spans + [1, 10**9])
+
+    def acquire(self):
+        r = self.r
+        members = self.request()
+        if r.random() < 0.85:
+            members["hold"] = Number(ms(self.hold()))
+        if r.random() < 0.3:
+            members["ttl"] = Number(ms(max(1, r.choice(self.spans) + r.choice([-1, 0, 1]))))
+        self.count += 1
+        self.held.append(f"i{self.count}")
+        self.line(at=Number(ms(self.now)), op="acquire", id=f"i{self.count}", **members)
+
+    def pass_time(self):
+        r = self.r
+        if r.random() < 0.5:
+            self.now += r.choice(self.spans) * r.choice([1, 1, 1, 2]) + r.choice([-1, 0, 0, 0, 1])
+
+    def release(self):
+        r = self.r
+        name = self.lease()
+        members = {"outcome": r.choice(["success", "success", "failure", "cancelled"])}
+        if r.random() < 0.4:
+            members["cost"] = Number(units(min(self.amount(), 2**53 - 1)))
+        if r.random() < 0.97:
+            self.held.remove(name)
+        self.line(at=Number(ms(self.now)), op="release", id=name, **members)
+
+    def step(self):
+        self.pass_time()
+        pick = self.r.random()
+        if pick < 0.58 or not self.held:
+            self.acquire()
+        elif pick < 0.82:
+            self.release()
+        elif pick < 0.83:
+            self.observe()
+        elif pick < 0.90:
+            self.line(at=Number(ms(self.now)), op="renew", id=self.lease())
+        elif pick < 0.95:
+            self.check()
+        elif pick < 0.99:
+            self.line(at=Number(ms(self.now)), op="stats")
+        else:
+            self.line(at=Number(ms(self.now)), op="advance")
+
+
+def trace(seed, calls=80):
+    return "\n".join(ShareTrace(seed, calls).lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(trace(int(sys.argv[1])))
