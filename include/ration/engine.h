@@ -390,7 +390,8 @@ typedef struct ration_counter_report {
     int64_t usable, used, external, remaining; /* quota */
     int64_t reserve;                           /* quota; rate: what a grant must leave, its margin */
     const char *zone;                          /* quota: the time zone of its calendar window; NULL: UTC, or it rolls */
-    int64_t extra;                             /* quota: of what is usable, what an operator granted for this window */
+    uint64_t disagreement; /* quota: the last of `totals.disagreements` that is its own, by number; 0: there was none */
+    int64_t extra;         /* quota: of what is usable, what an operator granted for this window */
     bool has_window;
     ration_time window_start, window_end;
     int64_t rolling_us; /* quota: the length of a rolling window; 0: a calendar window */
@@ -494,7 +495,8 @@ typedef struct ration_totals {
     uint64_t unexpected_429;                   /* of those, where no counter would have refused */
     uint64_t shadowed;                         /* requests that a shadow limit would have refused or delayed */
     uint64_t sync_rejected[RATION_TOLD_COUNT]; /* header values ignored */
-    uint64_t maxima; /* times that a provider told another maximum of a quota than was known */
+    uint64_t maxima;        /* times that a provider told another maximum of a quota than was known */
+    uint64_t disagreements; /* windows of quotas in which a provider told another maximum than the declared one */
     uint64_t clock_went_back;
     uint64_t held, waiting; /* now */
     uint64_t counters;      /* now */

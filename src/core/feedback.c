@@ -257,6 +257,7 @@ void rn_feed_response(ration_engine *engine, rn_lease *lease, const ration_respo
         .throttled = first && reading.outcome == RATION_OUTCOME_THROTTLED,
         .rejected = engine->totals.sync_rejected,
         .maxima = &engine->totals.maxima,
+        .disagreements = &engine->totals.disagreements,
     };
 
     lease->status_seen = lease->status_seen || first;
@@ -281,6 +282,7 @@ void rn_feed_outcome(ration_engine *engine, rn_lease *lease, ration_outcome outc
         .throttled = outcome == RATION_OUTCOME_THROTTLED,
         .rejected = engine->totals.sync_rejected,
         .maxima = &engine->totals.maxima,
+        .disagreements = &engine->totals.disagreements,
     };
 
     switch (outcome) {

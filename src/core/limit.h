@@ -143,10 +143,11 @@ TAILQ_HEAD(rn_counter_list, rn_counter);
 /* What came back for one lease, as the engine has classified it. No `response`: a release without an observation. */
 typedef struct rn_reply {
     const ration_response *response;
-    bool rate_limited;  /* matches `errors.rateLimited` */
-    bool throttled;     /* what adaptive limits take for "too many" */
-    uint64_t *rejected; /* counts header values that were ignored, RATION_TOLD_COUNT of them; NULL: nobody does */
-    uint64_t *maxima;   /* counts maxima that were not known; NULL: nobody does */
+    bool rate_limited;       /* matches `errors.rateLimited` */
+    bool throttled;          /* what adaptive limits take for "too many" */
+    uint64_t *rejected;      /* counts header values that were ignored, RATION_TOLD_COUNT of them; NULL: nobody does */
+    uint64_t *maxima;        /* counts maxima that were not known; NULL: nobody does */
+    uint64_t *disagreements; /* counts windows in which the maximum is not the declared one; NULL: nobody does */
 } rn_reply;
 
 /* A limit of a provider, compiled once. */

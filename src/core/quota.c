@@ -406,6 +406,7 @@ static void quota_describe(rn_counter *counter, ration_time now, ration_counter_
     out->reserve = state.room.reserve;
     out->used = rn_add(quota->used, quota->carried);
     out->external = quota->external;
+    out->disagreement = quota->disagreement;
     out->extra = quota->extra;
     out->remaining = state.exhausted ? 0 : rn_max(state.remaining, 0);
     out->has_window = !rn_quota_is_rolling(counter);

@@ -77,8 +77,10 @@ typedef struct rn_quota_mark {
 typedef struct rn_quota {
     int64_t max; /* declared or learned */
     bool learned_max;
-    bool exhausted; /* a 429 said so */
-    bool dipped;    /* a critical request has gone into the reserve */
+    uint64_t disagreement;    /* the number of the last window in which the learned one was not the declared one */
+    ration_time disagreed_at; /* when it was found */
+    bool exhausted;           /* a 429 said so */
+    bool dipped;              /* a critical request has gone into the reserve */
     bool left_known;
     bool observed; /* an observation has been used in this window */
     int64_t used;  /* by the leases of this window */

@@ -172,6 +172,9 @@ void rn_quota_carry(rn_counter *counter, ration_time now, rn_counter *from)
         quota->max = rule->max;
         quota->learned_max = rule->max_auto;
     }
+    /* Another word of the config's to disagree with. */
+    if (rule->max != from->limit->rule->max)
+        quota->disagreement = 0;
     /* What is known to be durable is no mark, so one is needed before anything is granted. */
     if (!was_strict)
         quota->mark = (rn_quota_mark){0};

@@ -164,6 +164,22 @@ static void reject_far_reset(const rn_counter *counter, ration_time now, rn_told
         told->reset_is = RN_FIELD_BAD;
 }
 
+/* The provider's maximum is not the config's: counted once in a window, so that it can be told once. */
+static void count_disagreement(rn_counter *counter, ration_time now, uint64_t *count)
+{
+    rn_quota *const quota = counter->u.quota;
+    const ration_limit_rule *const rule = counter->limit->rule;
+    const int64_t length_us = counter->limit->spec.quota.length_us;
+    const ration_time last = quota->disagreed_at;
+    const bool over = rn_quota_is_rolling(counter) ? !rn_time_before(now, rn_time_add(last, length_us))
+                                                   : rn_time_before(last, quota->window.start);
+
+    if (rule->max_auto || quota->max == rule->max || (quota->disagreement > 0 && !over))
+        return;
+    quota->disagreement = ++*count;
+    quota->disagreed_at = now;
+}
+
 void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const rn_reply *reply)
 {
     rn_told told;
@@ -192,4 +208,6 @@ void rn_quota_observe(rn_counter *counter, ration_time now, rn_hold *hold, const
     }
     if (reply->maxima != NULL)
         *reply->maxima += counter->u.quota->max != max;
+    if (reply->disagreements != NULL && told.max_is == RN_FIELD_OK)
+        count_disagreement(counter, now, reply->disagreements);
 }

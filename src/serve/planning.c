@@ -47,6 +47,7 @@ struct rn_planning {
     bool due;             /* something has changed that the plan does not know */
     ration_time tried_at; /* when the last plan was made, or could not be */
     uint64_t maxima;      /* changes of quotas' maxima that have been seen */
+    uint64_t told;        /* disagreements about them that have been seen */
     bool infeasible;      /* as the log has it */
     rn_log_gate change_gate, scope_gate, job_gate, fault_gate, maximum_gate;
 };
@@ -159,7 +160,7 @@ static void on_maximum(void *ctx, const ration_counter_report *counter)
     int64_t by = 0;
     rn_builder b;
 
-    if (!rn_quota_disagrees(ration_config_rules(p->options.config), counter, &by))
+    if (counter->disagreement <= p->told || !rn_quota_disagrees(ration_config_rules(p->options.config), counter, &by))
         return;
     rn_builder_init(&b, told, sizeof told);
     rn_builder_micro(&b, counter->max);
@@ -209,7 +210,7 @@ static void plan(rn_planning *p, ration_time now)
     feasibility_log(p, now);
 }
 
-/* A quota's maximum is another one than before, somewhere. */
+/* A quota's maximum is another one than before, somewhere, or in a new window not the declared one. */
 static void maxima_look(rn_planning *p, ration_time now)
 {
     const ration_reporter reporter = {.ctx = p, .kinds = 1u << RATION_KIND_QUOTA, .counter = on_maximum};
@@ -217,11 +218,12 @@ static void maxima_look(rn_planning *p, ration_time now)
     ration_totals totals;
 
     d->ops->totals(d, &totals);
-    if (totals.maxima == p->maxima)
-        return;
+    p->due = p->due || totals.maxima != p->maxima;
     p->maxima = totals.maxima;
-    p->due = true;
-    (void)d->ops->report(d, now, RATION_REPORT_LIMITS, &reporter);
+    if (totals.disagreements == p->told)
+        return;
+    if (d->ops->report(d, now, RATION_REPORT_LIMITS, &reporter) == RATION_OK)
+        p->told = totals.disagreements;
     rn_gateway_touch(p->gateway);
 }
 

@@ -292,6 +292,26 @@ def test_another_maximum_brings_about_a_plan(provider, gateway):
     assert metrics[f"ration_budget_external_usage{{{labels}}}"] == 39
 
 
+@pytest.mark.parametrize("told", [50, 200])
+def test_a_disagreement_is_logged_once_in_a_window(provider, gateway, told):
+    """Below and above; also without jobs, and again in the next window."""
+    up = provider(lambda _, connection: connection.reply(200, {"X-Limit": str(told)}, b"fine"))
+    limit = {"name": "daily", "kind": "quota", "max": 100, "window": {"rolling": "2s"}, "scope": {"by": ["account"]},
+             "sync": {"limitHeader": "X-Limit"}}
+    gw = gateway(one_provider(up.url, [limit]))
+    line = f"told={told} declared=100"
+
+    def lines():
+        return sum(line in text for text in gw.lines)
+
+    began = gw.status()["now"]
+    assert gw.call("GET", "/a/x").status == 200
+    assert gw.metrics()['ration_limit_disagreement{provider="p",limit="daily",key="a"}'] == told - 100
+    until(lambda: gw.call("GET", "/a/x") and lines() >= 2, "told anew in the next window")
+    # Every two seconds at most.
+    assert lines() <= 1 + (gw.status()["now"] - began) // 2000
+
+
 def test_a_plan_that_becomes_infeasible_is_an_event(gateway):
     gw = gateway(planned(URL, job("tick", "10m", priority="critical", fanOut={"name": "orgs"})))
     events = Stream(gw)

@@ -397,32 +397,72 @@ static void a_bad_retry_after_counts_as_missing_and_is_counted(void **state)
     CHECK_ROW(NULL);
 }
 
-/* A day of 100 calls, by the config. */
+/* What the report has of the only quota. */
+static void on_disagreement(void *ctx, const ration_counter_report *report)
+{
+    *(uint64_t *)ctx = report->disagreement;
+}
+
+static uint64_t disagreement(int64_t at_us)
+{
+    uint64_t found = UINT64_MAX;
+    const ration_reporter reporter = {.ctx = &found, .counter = on_disagreement};
+
+    CHECK_EQ(ration_engine_report(w.engine, ration_time_of(at_us), RATION_REPORT_LIMITS, &reporter), RATION_OK);
+    return found;
+}
+
+/* 100 calls in a minute, by the config; what the provider says of that, and when. */
 static void another_maximum_is_counted_once(void **state)
 {
-    static const ration_limit_rule day = {.name = "day",
-                                          .kind = RATION_KIND_QUOTA,
-                                          .max = 100 * RATION_UNIT,
-                                          .window = {.period = RATION_PERIOD_DAY, .zone = "UTC"},
-                                          .sync = {.limit_header = "X-Limit"}};
+    static const ration_limit_rule quotas[] = {
+        {.name = "minute",
+         .kind = RATION_KIND_QUOTA,
+         .max = 100 * RATION_UNIT,
+         .window = {.period = RATION_PERIOD_MINUTE, .zone = "UTC"},
+         .sync = {.limit_header = "X-Limit"}},
+        {.name = "minute",
+         .kind = RATION_KIND_QUOTA,
+         .max = 100 * RATION_UNIT,
+         .window = {.rolling_us = 60000000},
+         .sync = {.limit_header = "X-Limit"}},
+    };
     static const struct {
         const char *why, *value;
-        uint64_t maxima;
+        int64_t at_s;
+        uint64_t maxima, disagreements;
     } rows[] = {
-        {"as declared", "100", 0}, {"another one", "90", 1},  {"the same again", "90", 1},
-        {"none", NULL, 1},         {"what is none", "-1", 1}, {"as declared again", "100", 2},
+        {"as declared", "100", 0, 0, 0},
+        {"less", "90", 0, 1, 1},
+        {"the same again", "90", 59, 1, 1},
+        {"the same in the next minute", "90", 60, 1, 2},
+        {"none", NULL, 61, 1, 2},
+        {"what is none", "-1", 62, 1, 2},
+        {"more, in the same minute", "110", 63, 2, 2},
+        {"and in another one that says nothing at first", NULL, 120, 2, 2},
+        {"until it does", "110", 121, 2, 3},
+        {"as declared again", "100", 122, 3, 3},
+        {"and in the next minute", "100", 182, 3, 3},
+        {"more at first", "110", 242, 4, 4},
     };
 
     (void)state;
-    begin_with(&day, 1);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        CHECK_ROW(rows[i].why);
-        CHECK_STR(world_ask(&w, 0, "a"), "granted");
-        CHECK_STR(world_observe(&w, 0, "a", 200, rows[i].value != NULL ? "X-Limit" : NULL, rows[i].value), "observed");
-        CHECK_STR(end_call(0, "a", RATION_OUTCOME_SUCCESS), "released");
-        CHECK_EQ(totals().maxima, rows[i].maxima);
+    for (size_t q = 0; q < 2; q++) {
+        begin_with(&quotas[q], 1);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            const int64_t at_us = rows[i].at_s * 1000000;
+
+            CHECK_ROW(rows[i].why);
+            CHECK_STR(world_ask(&w, at_us, "a"), "granted");
+            CHECK_STR(world_observe(&w, at_us, "a", 200, rows[i].value != NULL ? "X-Limit" : NULL, rows[i].value),
+                      "observed");
+            CHECK_STR(end_call(rows[i].at_s * 1000, "a", RATION_OUTCOME_SUCCESS), "released");
+            CHECK_EQ(totals().maxima, rows[i].maxima);
+            CHECK_EQ(totals().disagreements, rows[i].disagreements);
+            CHECK_EQ(disagreement(at_us), rows[i].disagreements);
+        }
+        end();
     }
-    end();
     CHECK_ROW(NULL);
 }
 

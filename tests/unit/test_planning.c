@@ -31,7 +31,7 @@ static void on_ran(void *ctx, ration_time begun, ration_text job, const ration_r
 
 /* ---- a decider without a counter, whose provider may tell another maximum */
 
-static uint64_t maxima;
+static uint64_t maxima, disagreements;
 static size_t reports;
 static int report_err;
 
@@ -59,7 +59,7 @@ static int grant(rn_decider *d, ration_time now, const ration_request *request, 
 static void few_totals(const rn_decider *d, ration_totals *out)
 {
     (void)d;
-    *out = (ration_totals){.maxima = maxima};
+    *out = (ration_totals){.maxima = maxima, .disagreements = disagreements};
 }
 
 typedef struct scene {
@@ -96,7 +96,7 @@ static void scene_open(scene *s, const char *jobs)
     rn_net_error error;
 
     memset(s, 0, sizeof *s);
-    maxima = 0;
+    maxima = disagreements = 0;
     reports = 0;
     report_err = RATION_OK;
     s->ops = script_ops;
@@ -293,7 +293,7 @@ static void test_another_maximum_and_a_plan_that_fails(void **state)
     scene_open(&s, TICK);
     scene_start(&s);
     const size_t before = reports;
-    maxima = 1;
+    maxima = disagreements = 1;
     RUN_UNTIL(s.loop, rn_planning_look(s.planning)->plans == 2);
     CHECK(reports > before + 1);
 
@@ -303,6 +303,15 @@ static void test_another_maximum_and_a_plan_that_fails(void **state)
     RUN_UNTIL(s.loop, rn_planning_look(s.planning)->faults == 1);
     CHECK_EQ(rn_planning_look(s.planning)->plans, 2);
     CHECK(rn_jobs_planned(rn_planning_jobs(s.planning)) != NULL);
+
+    CHECK_ROW("a disagreement is looked for until it could be, and brings no plan about");
+    disagreements = 2;
+    const size_t failed = reports;
+    RUN_UNTIL(s.loop, reports >= failed + 2);
+    report_err = RATION_OK;
+    const size_t looked = reports;
+    RUN_UNTIL(s.loop, reports > looked);
+    CHECK_EQ(rn_planning_look(s.planning)->plans, 2);
     scene_close(&s);
 }
 
