@@ -229,10 +229,11 @@ static void bucket_reset(rn_counter *counter, ration_time now)
     counter->u.bucket.credit = counter->limit->spec.bucket.cap;
 }
 
-static void bucket_grant(rn_counter *counter, ration_time now, int64_t units)
+static int bucket_grant(rn_counter *counter, ration_time now, int64_t units)
 {
     bucket_refill(&counter->u.bucket, &counter->limit->spec.bucket, now);
     bucket_pay(&counter->u.bucket, &counter->limit->spec.bucket, -units);
+    return RATION_OK;
 }
 
 /* One that is full again within seconds is not worth keeping. */

@@ -90,7 +90,11 @@ static int grant(ration_engine *engine, rn_counter *counter, int64_t units)
     if (units <= 0 || units > RATION_UNITS_MAX ||
         (counter->limit->rule->counts != RATION_COUNTS_COST && units % RATION_UNIT != 0))
         return RATION_ERR_RANGE;
-    kind->grant(counter, engine->now, units);
+
+    const int err = kind->grant(counter, engine->now, units);
+
+    if (err != RATION_OK)
+        return err;
     rn_keep(engine, counter);
     rn_mark(engine, counter, false);
     return RATION_OK;

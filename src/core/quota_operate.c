@@ -56,12 +56,15 @@ void rn_quota_reset(rn_counter *counter, ration_time now)
     }
 }
 
-void rn_quota_grant(rn_counter *counter, ration_time now, int64_t units)
+int rn_quota_grant(rn_counter *counter, ration_time now, int64_t units)
 {
     rn_quota *const quota = counter->u.quota;
 
     rn_quota_advance(counter, now);
-    quota->extra = rn_min(rn_add(quota->extra, units), RATION_UNITS_MAX);
+    if (units > RATION_UNITS_MAX - quota->extra)
+        return RATION_ERR_RANGE;
+    quota->extra += units;
     quota->extra_until =
         rn_time_min(rn_time_add(now, counter->limit->spec.quota.counts_us), ration_time_of(RATION_TIME_MAX_US));
+    return RATION_OK;
 }

@@ -110,7 +110,7 @@ void rn_quota_lose(rn_counter *counter, ration_time now);
 
 /* quota_operate.c */
 void rn_quota_reset(rn_counter *counter, ration_time now);
-void rn_quota_grant(rn_counter *counter, ration_time now, int64_t units);
+int rn_quota_grant(rn_counter *counter, ration_time now, int64_t units);
 
 /* quota_carry.c */
 void rn_quota_carry(rn_counter *counter, ration_time now, rn_counter *from);

@@ -73,8 +73,11 @@ static void reject(rn_api_call *call, int err, const verb *did)
                       "no limit of this name has a counter at that scope key: nothing has been asked there yet",
                       ration_text_of("key"));
     } else if (err == RATION_ERR_RANGE) {
-        rn_api_reject(call->in, 400, "bad_request", "Units that cannot be granted",
-                      "more than 0, and whole where the limit counts requests", ration_text_of("units"));
+        rn_api_reject(
+            call->in, 400, "bad_request", "Units that cannot be granted",
+            "more than 0, whole where the limit counts requests, and with what was granted before in this window "
+            "no more than 9007199254.740992",
+            ration_text_of("units"));
     } else if (err == RATION_ERR_INVALID && did->op == RATION_OP_GRANT) {
         rn_api_reject(
             call->in, 422, "not_grantable", "Nothing can be granted there",

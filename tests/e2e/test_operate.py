@@ -59,6 +59,10 @@ def test_grant(used):
     assert act(api, "grant", {"units": 1}).json() == {"result": "granted"}
     assert gw.call("GET", "/a/x", NOW).status == 200
     assert gw.call("GET", "/a/x", NOW).status == 429
+    most = {"units": 9007199253}
+    assert act(api, "grant", most).status == 200
+    answer = act(api, "grant", most)
+    assert (answer.status, answer.json()["field"]) == (400, "units")
 
 
 @pytest.mark.parametrize("verb, limit, key, body, status, name", [
@@ -72,6 +76,7 @@ def test_grant(used):
     ("grant", "daily", "a", {"units": 0.5}, 400, "bad_request"),
     ("grant", "daily", "a", {"units": -1}, 400, "bad_request"),
     ("grant", "daily", "a", {"units": 1e300}, 400, "bad_request"),
+    ("grant", "daily", "a", {"units": 9007199255}, 400, "bad_request"),
     ("grant", "slots", "a", {"units": 1, "provider": "p"}, 422, "not_grantable"),
     ("grant", "slots", "a", {"units": 1}, 422, "not_grantable"),
 ])

@@ -445,6 +445,21 @@ static void a_rolling_window_has_more_for_its_length(void **state)
     world_fini(&w);
 }
 
+/* What is said to be granted is there. */
+static void no_more_is_granted_than_can_be_counted(void **state)
+{
+    (void)state;
+    begin();
+    CHECK_STR(world_ask(&w, 0, "a rolling=1 cost=1"), "granted");
+    CHECK_STR(operate(0, "grant", "rolling", "rolling=1", RATION_UNITS_MAX - UNIT), "ok");
+    CHECK_STR(operate(0, "grant", "rolling", "rolling=1", UNIT + 1), "error -3");
+    CHECK_EQ(report(0).extra, RATION_UNITS_MAX - UNIT);
+    CHECK_STR(operate(0, "grant", "rolling", "rolling=1", UNIT), "ok");
+    CHECK_STR(operate(0, "grant", "rolling", "rolling=1", 1), "error -3");
+    CHECK_EQ(report(0).extra, RATION_UNITS_MAX);
+    world_fini(&w);
+}
+
 static void a_bucket_is_filled_up_to_its_burst(void **state)
 {
     (void)state;
@@ -483,8 +498,8 @@ static void what_makes_no_sense_is_an_error(void **state)
         {"too much", "grant", "rolling", "rolling=1", RATION_UNITS_MAX + 1, "error -3"},
         {"a part of a request", "grant", "quota", "quota=1", UNIT / 2, "error -3"},
         {"a part of a cost", "grant", "rolling", "rolling=1", 1, "ok"},
-        {"all that there is", "grant", "rolling", "rolling=1", RATION_UNITS_MAX, "ok"},
-        {"and once more", "grant", "rolling", "rolling=1", RATION_UNITS_MAX, "ok"},
+        {"all that there is", "grant", "rolling", "rolling=1", RATION_UNITS_MAX - 1, "ok"},
+        {"and once more", "grant", "rolling", "rolling=1", 1, "error -3"},
     };
 
     (void)state;
@@ -747,6 +762,7 @@ int main(void)
         cmocka_unit_test(a_reset_share_forgets_what_was_wanted),
         cmocka_unit_test(more_is_granted_once),
         cmocka_unit_test(a_rolling_window_has_more_for_its_length),
+        cmocka_unit_test(no_more_is_granted_than_can_be_counted),
         cmocka_unit_test(a_bucket_is_filled_up_to_its_burst),
         cmocka_unit_test(what_makes_no_sense_is_an_error),
         cmocka_unit_test(names_lead_to_one_counter),
