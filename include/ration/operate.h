@@ -56,9 +56,9 @@ RATION_API int ration_engine_reset(ration_engine *engine, ration_time now, const
  * them for its own length, after the latest grant. What the provider said still holds. They end with the process. At a
  * rate they are credit, up to the burst.
  *
- * Errors     as for pause; RATION_ERR_RANGE for units that are not above 0, above 2^53 (at a quota with what was granted
- *            before in its window), or no whole number where requests are counted; RATION_ERR_INVALID for a limit whose units are held and not spent (concurrency,
- *            share, adaptive): raise its maximum instead.
+ * Errors     as for pause; RATION_ERR_RANGE for units that are not above 0, above 2^53 (at a quota with what was
+ *            granted before in its window), or no whole number where requests are counted; RATION_ERR_INVALID for a
+ *            limit whose units are held and not spent (concurrency, share, adaptive): raise its maximum instead.
  * Cost       O(1).
  */
 RATION_API int ration_engine_grant(ration_engine *engine, ration_time now, const ration_counter_name *counter,

@@ -129,14 +129,16 @@ static const char *address_text(const rn_address *address, const rn_given_socket
     return buffer;
 }
 
+/* Whatever `log.level` is: with port 0 nobody else knows where, and scripts wait for this line. */
 static void listening_log(const serve_run *run, const char *record)
 {
+    const rn_log always = {.descriptor = run->log.descriptor, .format = run->log.format, .level = RN_LOG_INFO};
     const rn_settings *settings = rn_config_settings(run->config);
     rn_ledger_status ledger;
     char gateway[128], control[128];
 
     rn_ledger_look(rn_keeper_ledger(run->keeper), &ledger);
-    rn_log_line(&run->log, rn_loop_now(run->loop), "info", "listening", "gateway",
+    rn_log_line(&always, rn_loop_now(run->loop), "info", "listening", "gateway",
                 address_text(&settings->gateway, &run->sockets[0], rn_service_gateway_port(run->service), gateway,
                              sizeof gateway),
                 "control",

@@ -261,8 +261,8 @@ struct rn_kind {
     void (*describe)(rn_counter *counter, ration_time now, ration_counter_report *out);
     /* Forget what was spent and learned; not what is held. */
     void (*reset)(rn_counter *counter, ration_time now);
-    /* `units` more, once. NULL: they are held here and not spent, so that means nothing. RATION_ERR_RANGE: with what was
-     * granted before it is more than can be counted, and nothing has changed. */
+    /* `units` more, once. NULL: they are held here and not spent, so that means nothing. RATION_ERR_RANGE: with what
+     * was granted before it is more than can be counted, and nothing has changed. */
     int (*grant)(rn_counter *counter, ration_time now, int64_t units);
     /*
      * The rules have been reloaded: go on where `from` was, a counter of the same limit, scope key and kind under the

@@ -579,6 +579,16 @@ def usable(port):
         return False
 
 
+@pytest.mark.parametrize("level, lines", [("info", 2), ("warn", 1), ("error", 1)])
+def test_where_it_listens_is_told_at_every_level(provider, gateway, level, lines):
+    """The fixture waits for that line. What else informs (of the ledger that was read) goes by the level."""
+    settings = {"log": {"level": level}, "ledger": {"path": "kept.db"}}
+    gw = gateway(one_provider(provider(hello).url, settings=settings))
+    assert gw.call("GET", "/a/x").status == 200
+    assert gw.stop() == 0
+    assert len([line for line in gw.lines if line and re.search("ledger read|listening", line)]) == lines
+
+
 def test_a_log_does_not_flood(provider, gateway):
     gw = gateway(one_provider(provider(hello).url))
     with gw.client() as client:
