@@ -88,10 +88,19 @@ static void side_print(const char *label, ration_text line)
     (void)putchar('\n');
 }
 
+/* Nothing was compared, so nothing is known to be right. */
+static int nothing_print(const char *name, const char *what)
+{
+    (void)fprintf(stderr, "ration replay: %s: %s: it is empty, or has been cut\n", name, what);
+    return rn_finish_output(RN_EXIT_USAGE);
+}
+
 static int verdict_print(const rn_replay *replay, const char *name)
 {
     const rn_verify_difference *const difference = rn_replay_difference(replay);
 
+    if (difference == NULL && rn_replay_matched(replay) == 0)
+        return nothing_print(name, "no answer stands in it to be verified");
     if (difference == NULL) {
         (void)printf("%zu lines come out as recorded\n", rn_replay_matched(replay));
         return rn_finish_output(RN_EXIT_OK);
@@ -122,6 +131,8 @@ static int store_verdict(const store_twin *store, const replay_arguments *argume
 {
     const rn_twin *const twin = &store->twin;
 
+    if (twin->text[0] == '\0' && twin->compared == 0)
+        return nothing_print(arguments->trace, "no call stands in it that a store would answer");
     if (twin->text[0] == '\0') {
         (void)printf("%zu answers of the store are the core's\n", twin->compared);
         return rn_finish_output(RN_EXIT_OK);
@@ -176,6 +187,8 @@ static int replay_file(const replay_arguments *arguments, const ration_rules *ru
         status = store_verdict(&store, arguments, replay);
     } else if (err != RATION_OK) {
         status = error_print(replay, arguments->trace, err);
+    } else if (arguments->store != NULL) {
+        status = nothing_print(arguments->trace, "no call stands in it that a store would answer");
     } else {
         status = arguments->verify ? verdict_print(replay, arguments->trace) : rn_finish_output(RN_EXIT_OK);
     }

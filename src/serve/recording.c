@@ -5,6 +5,9 @@
  * The recorder gathers lines and hands over large pieces; a write goes to the page cache, so the loop does not wait for
  * the disk as long as the kernel has memory.
  *
+ * Nothing that is there is overwritten but FILE.old: the parts of earlier runs keep their numbers, and those of this one
+ * have the next.
+ *
  * Until `begin` all goes into FILE.new, so that a start that fails leaves the recordings of earlier runs alone. Whoever
  * writes a file holds a lock on it, so that nobody sets it aside meanwhile.
  *
@@ -35,7 +38,7 @@ struct rn_recording {
     uint64_t part_bytes;
     uint64_t part_written;
     uint64_t written;
-    unsigned parts;
+    unsigned parts; /* the number of the last one */
     char error[160]; /* "" while it goes on */
 };
 
@@ -80,18 +83,33 @@ static bool file_is_busy(const char *path)
     return busy;
 }
 
+/* The name of the next part: its number is the least above the last one that nothing has, such as an earlier run. */
+static bool part_name(rn_recording *r, char aside[PATH_BYTES])
+{
+    struct stat found;
+    rn_builder b;
+
+    do {
+        (void)path_with(&b, aside, r->path, ".");
+        rn_builder_int(&b, (int64_t)++r->parts);
+        if (b.full) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+    } while (lstat(aside, &found) == 0);
+    return errno == ENOENT;
+}
+
 /* The part is full: set it aside and go on in a new one. */
 static void recording_rotate(rn_recording *r)
 {
     char aside[PATH_BYTES];
-    rn_builder b;
-    const bool fits = path_with(&b, aside, r->path, ".");
 
-    rn_builder_int(&b, (int64_t)r->parts + 1);
-    if (!fits || b.full || rename(r->path, aside) != 0) {
-        recording_fail(r, "cannot set a part aside", strerror(fits && !b.full ? errno : ENAMETOOLONG));
+    if (!part_name(r, aside) || rename(r->path, aside) != 0) {
+        recording_fail(r, "cannot set a part aside", strerror(errno));
         return;
     }
+    rn_log_line(r->log, rn_loop_now(r->loop), "info", "a part of the recording is full", "file", aside, NULL);
     const int descriptor = file_open(r->path);
     if (descriptor < 0) {
         recording_fail(r, "cannot begin a new part", strerror(errno));
@@ -99,7 +117,6 @@ static void recording_rotate(rn_recording *r)
     }
     (void)close(r->descriptor);
     r->descriptor = descriptor;
-    r->parts++;
     r->part_written = 0;
 }
 

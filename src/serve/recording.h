@@ -9,10 +9,10 @@
 /*
  * The file of a recording, as the recorder writes it: pieces that end with a whole call.
  *
- * Beyond `part_bytes` the file is renamed to FILE.1, FILE.2 and so on, and FILE goes on where it ended: all parts in
- * order are one recording. A FILE of an earlier run is kept as FILE.old from `begin` on; one that another process is
- * writing is left alone. What cannot be written is reported once and
- * ends the recording behind its last whole piece; it never ends a call.
+ * Beyond `part_bytes` the file is renamed to FILE.1, FILE.2 and so on, with numbers that nothing has yet, and FILE goes
+ * on where it ended: all parts of a run in order are one recording. A FILE of an earlier run is kept as FILE.old from
+ * `begin` on; one that another process is writing is left alone. What cannot be written is reported once and ends the
+ * recording behind its last whole piece; it never ends a call.
  */
 typedef struct rn_recording rn_recording;
 

@@ -425,6 +425,36 @@ def replay(path):
     return subprocess.run([RATION, "replay", "--verify", str(path)], capture_output=True, text=True, timeout=60)
 
 
+TINY = """
+{"op":"config","startedAt":0,"providers":[{"name":"p","limits":[{"name":"s","kind":"concurrency","max":1}]}],\
+"accounts":[{"name":"a","provider":"p"}]}
+{"at":1,"op":"acquire","id":"x","account":"a"}
+{"at":1,"op":"acquire","id":"x","result":"granted"}
+{"at":2,"op":"release","id":"x","outcome":"success"}
+{"at":2,"op":"release","id":"x","result":"released"}
+"""[1:].replace("\\\n", "").splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("text, status, words", [
+    ("", 2, "no answer stands in it to be verified: it is empty, or has been cut"),
+    ("\n\n", 2, "no answer stands in it"),
+    (TINY[0], 2, "no answer stands in it"),
+    ("".join(TINY[:2]), 1, "recorded: nothing"),
+    ("".join(TINY[:4]), 1, "recorded: nothing"),
+    ("".join(TINY)[:-2], 2, ":5:"),
+    ("".join(TINY)[:-20], 2, ":5:"),
+    ("".join(TINY[:3]), 0, "1 lines come out as recorded"),
+    ("".join(TINY)[:-1], 0, "2 lines come out as recorded"),
+    ("".join(TINY), 0, "2 lines come out as recorded"),
+], ids=["empty", "blank", "only a config", "no answers", "no last answer", "cut", "cut more", "shorter", "no line feed",
+        "whole"])
+def test_verify_of_what_is_not_whole(tmp_path, text, status, words):
+    file = tmp_path / "calls.jsonl"
+    file.write_text(text)
+    done = replay(file)
+    assert (done.returncode, words in done.stdout + done.stderr) == (status, True), (done.stdout, done.stderr)
+
+
 def test_a_recording_replays(provider, gateway, tmp_path):
     """Grants, waits, refusals, 429s, quota headers, clients that leave: decided again as they were."""
     count = iter(range(1000))

@@ -27,7 +27,7 @@ static void stage_open(stage *s)
 
 static void stage_close(stage *s)
 {
-    static const char *const suffixes[] = {"", ".old", ".1", ".2", ".3"};
+    static const char *const suffixes[] = {"", ".old", ".1", ".2", ".3", ".4"};
     char path[80];
 
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
@@ -81,6 +81,41 @@ static void test_parts(void **state)
     check_file(&s, "", "end\n");
     CHECK_EQ(stat(s.path, &found), 0);
     CHECK_EQ(found.st_mode & 0777, 0600);
+    stage_close(&s);
+}
+
+/* A second run goes on with the numbers of the first, also where the first has gaps. */
+static void test_parts_of_an_earlier_run_are_kept(void **state)
+{
+    static const char *const runs[] = {"first 1\n", "second 1\n"};
+    char path[80], aside[80];
+    stage s;
+    (void)state;
+
+    stage_open(&s);
+    for (size_t i = 0; i < 2; i++) {
+        rn_recording *r = recording_open(&s, 8);
+
+        CHECK_EQ(rn_recording_write(r, runs[i], strlen(runs[i])), RATION_OK);
+        CHECK_EQ(rn_recording_write(r, "end\n", 4), RATION_OK);
+        CHECK_STR(rn_recording_error(r), NULL);
+        rn_recording_close(r);
+    }
+    check_file(&s, ".1", "first 1\n");
+    check_file(&s, ".2", "second 1\n");
+    check_file(&s, ".old", "end\n");
+
+    (void)snprintf(path, sizeof path, "%s.1", s.path);
+    (void)snprintf(aside, sizeof aside, "%s.3", s.path);
+    CHECK_EQ(rename(path, aside), 0);
+    rn_recording *r = recording_open(&s, 8);
+    CHECK_EQ(rn_recording_write(r, "third 1\n", 8), RATION_OK);
+    CHECK_EQ(rn_recording_write(r, "third 2\n", 8), RATION_OK);
+    rn_recording_close(r);
+    check_file(&s, ".1", "third 1\n");
+    check_file(&s, ".2", "second 1\n");
+    check_file(&s, ".3", "first 1\n");
+    check_file(&s, ".4", "third 2\n");
     stage_close(&s);
 }
 
@@ -185,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_parts_of_an_earlier_run_are_kept),
         cmocka_unit_test(test_an_earlier_run_is_kept),
         cmocka_unit_test(test_a_start_that_fails),
         cmocka_unit_test(test_another_process_records),
