@@ -28,18 +28,21 @@ ration_time rn_answer_at(const redisReply *reply)
     return ration_time_of(reply->element[1]->integer);
 }
 
-static const redisReply *rest_of(const redisReply *reply, size_t index)
+static const redisReply *item_of(const redisReply *items, size_t index)
 {
-    const redisReply *const rest = reply->element[3];
+    return index < items->elements ? items->element[index] : NULL;
+}
 
-    return index < rest->elements ? rest->element[index] : NULL;
+static int64_t number_of(const redisReply *items, size_t index, int64_t none)
+{
+    const redisReply *const number = item_of(items, index);
+
+    return number != NULL && number->type == REDIS_REPLY_INTEGER ? number->integer : none;
 }
 
 int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none)
 {
-    const redisReply *const number = rest_of(reply, index);
-
-    return number != NULL && number->type == REDIS_REPLY_INTEGER ? number->integer : none;
+    return number_of(reply->element[3], index, none);
 }
 
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out)
@@ -60,30 +63,35 @@ static ration_text text_of(const redisReply *reply)
 
 bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
 {
-    const redisReply *const events = reply->element[4];
-    const redisReply *const event = index < events->elements ? events->element[index] : NULL;
+    const redisReply *const event = item_of(reply->element[4], index);
 
-    if (event == NULL || event->type != REDIS_REPLY_ARRAY || event->elements != 6)
+    if (event == NULL || event->type != REDIS_REPLY_ARRAY || event->elements < 3)
         return false;
     *out = (rn_fleet_event){
         .what = text_of(event->element[0]),
-        .at = ration_time_of(event->element[1]->integer),
+        .at = {number_of(event, 1, 0)},
         .key = text_of(event->element[2]),
-        .before = event->element[3]->integer,
-        .value = event->element[4]->integer,
-        .cause = text_of(event->element[5]),
+        .before = number_of(event, 3, 0),
+        .value = number_of(event, 4, 0),
     };
+    if (event->elements == 6)
+        out->cause = text_of(event->element[5]);
+    if (event->elements == 4 && event->element[3]->type == REDIS_REPLY_ARRAY)
+        out->why = event->element[3];
     return true;
 }
 
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count)
 {
-    if (*count == RN_CALL_WINDOWS_MAX)
+    const redisReply *const limit = item_of(reply->element[3], 0);
+    rn_call_window *const window = &windows[*count];
+
+    if (*count == RN_CALL_WINDOWS_MAX || limit == NULL || limit->type != REDIS_REPLY_STRING ||
+        limit->len >= RN_CALL_LIMIT_MAX)
         return false;
-    windows[(*count)++] = (rn_call_window){
-        .index = (size_t)rn_answer_number(reply, 0, 0),
-        .at = {rn_answer_number(reply, 1, RATION_NEVER_US)},
-    };
+    window->at.us = rn_answer_number(reply, 1, RATION_NEVER_US);
+    memcpy(window->limit, limit->str, (size_t)limit->len + 1);
+    (*count)++;
     return true;
 }
 
@@ -97,7 +105,7 @@ static ration_reason reason_of(const redisReply *name)
 }
 
 /* What a share limit says of the tenant. */
-static void decide_share(const redisReply *said, const rn_route_link *link, const rn_call_ask *ask, ration_facts *out)
+static void decide_share(const redisReply *said, const rn_route_link *link, int64_t hold_us, ration_facts *out)
 {
     if (said == NULL || said->type != REDIS_REPLY_ARRAY || said->elements != 5 || link->lane == RN_LANE_UNKNOWN)
         return;
@@ -110,12 +118,12 @@ static void decide_share(const redisReply *said, const rn_route_link *link, cons
     out->lent = said->element[2]->integer;
     out->pool = said->element[3]->integer;
     out->horizon_us = said->element[4]->integer;
-    out->hold_us = ask->hold_us;
+    out->hold_us = hold_us;
 }
 
 size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out)
 {
-    const redisReply *const blocking = rest_of(reply, 8);
+    const redisReply *const blocking = item_of(reply->element[3], 8);
 
     if (blocking == NULL || blocking->type != REDIS_REPLY_ARRAY)
         return 0;
@@ -124,35 +132,62 @@ size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *ou
     return blocking->elements;
 }
 
-void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+/* The limit by its place in the call, if it is one. */
+static const rn_counter *name_limit(const rn_route *route, int64_t index, ration_decision *out)
 {
-    const int64_t index = rn_answer_number(reply, 1, 0);
-    const rn_counter *counter = NULL;
-
-    *out = (ration_decision){
-        .result = rn_answer_result(reply) == RN_ANSWER_REFUSED ? RATION_REFUSED : RATION_GRANTED,
-        .at = rn_answer_at(reply),
-        .retry_at = {RATION_NEVER_US},
-    };
-    if (out->result == RATION_GRANTED)
-        return;
-    out->reason = reason_of(rest_of(reply, 0));
-    out->facts = (ration_facts)RN_NO_FACTS;
-    if (ration_reason_retryable(out->reason))
-        out->retry_at.us = rn_answer_number(reply, 2, RATION_NEVER_US);
-    out->estimate = rn_answer_number(reply, 3, 0) != 0 && rn_time_known(out->retry_at);
     if (index < 1 || (size_t)index > route->count)
-        return;
-    counter = route->links[index - 1].counter;
+        return NULL;
+
+    const rn_counter *const counter = route->links[index - 1].counter;
+
     out->limit = counter->limit->rule->name;
     out->key = counter->key;
-    if (rn_answer_number(reply, 4, 0) != 0) {
+    return counter;
+}
+
+static void refuse(const redisReply *why, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+{
+    out->reason = reason_of(item_of(why, 0));
+    out->facts = (ration_facts)RN_NO_FACTS;
+    if (ration_reason_retryable(out->reason))
+        out->retry_at.us = number_of(why, 2, RATION_NEVER_US);
+    out->estimate = number_of(why, 3, 0) != 0 && rn_time_known(out->retry_at);
+
+    const rn_counter *const counter = name_limit(route, number_of(why, 1, 0), out);
+
+    if (counter != NULL && number_of(why, 4, 0) != 0) {
         out->facts = (ration_facts){
             .charge = counter->limit->rule->counts == RATION_COUNTS_COST ? ask->cost : RATION_UNIT,
-            .available = rn_answer_number(reply, 5, RATION_UNSET),
-            .capacity = rn_answer_number(reply, 6, RATION_UNSET),
-            .ahead = ask->enforcer ? RATION_UNSET : 0,
+            .available = number_of(why, 5, RATION_UNSET),
+            .capacity = number_of(why, 6, RATION_UNSET),
+            .ahead = ask->enforcer ? RATION_UNSET : number_of(why, 9, 0),
         };
-        decide_share(rest_of(reply, 7), &route->links[index - 1], ask, &out->facts);
+        decide_share(item_of(why, 7), &route->links[number_of(why, 1, 0) - 1], ask->hold_us, &out->facts);
+    }
+}
+
+void rn_answer_refuse(const rn_fleet_event *event, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+{
+    *out = (ration_decision){.result = RATION_REFUSED, .at = event->at, .retry_at = {RATION_NEVER_US}};
+    if (event->why != NULL)
+        refuse(event->why, route, ask, out);
+}
+
+void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+{
+    const int64_t result = rn_answer_result(reply);
+
+    *out = (ration_decision){
+        .result = result == RN_ANSWER_REFUSED  ? RATION_REFUSED
+                  : result == RN_ANSWER_QUEUED ? RATION_QUEUED
+                                               : RATION_GRANTED,
+        .at = rn_answer_at(reply),
+        .priority = result == RN_ANSWER_REFUSED ? RATION_PRIORITY_UNSET : ask->priority,
+        .retry_at = {RATION_NEVER_US},
+    };
+    if (result == RN_ANSWER_REFUSED) {
+        refuse(reply->element[3], route, ask, out);
+    } else if (result == RN_ANSWER_QUEUED) {
+        (void)name_limit(route, rn_answer_number(reply, 1, 0), out);
     }
 }

@@ -12,13 +12,14 @@
  * belongs to the first, and events.
  */
 
-/* As lease.lua numbers them. */
+/* As run.lua numbers them. */
 typedef enum rn_answer {
     RN_ANSWER_REFUSED = 0,
     RN_ANSWER_GRANTED,
     RN_ANSWER_WINDOW, /* nothing was done: it lacks a calendar window */
     RN_ANSWER_UNKNOWN,
     RN_ANSWER_DONE,
+    RN_ANSWER_QUEUED,
 } rn_answer;
 
 /* A lease that the call has taken back. */
@@ -29,11 +30,12 @@ typedef struct rn_fleet_lost {
 
 /* What the call has brought about. Its texts are the reply's. */
 typedef struct rn_fleet_event {
-    ration_text what; /* "limit": an adaptive limit moved */
+    ration_text what; /* "limit": an adaptive limit moved; "granted", "refused": somebody who waited was */
     ration_time at;
-    ration_text key;       /* of the counter, behind what all keys of the provider begin with */
-    int64_t before, value; /* micro-units */
-    ration_text cause;
+    ration_text key;       /* of the counter, behind what all keys of the provider begin with; else the lease */
+    int64_t before, value; /* limit: micro-units */
+    ration_text cause;     /* limit */
+    const redisReply *why; /* refused */
 } rn_fleet_event;
 
 /* Is it one at all? Only then may the following be asked. */
@@ -52,5 +54,7 @@ bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *
 size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out);
 /* The decision on what was asked; texts are the route's. */
 void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
+/* The same of a refusal of somebody who waited; of `ask` only cost and hold are needed. */
+void rn_answer_refuse(const rn_fleet_event *event, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
 
 #endif

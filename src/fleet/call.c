@@ -7,7 +7,8 @@
  * provider's of that name.
  *
  * Which calendar window a charge counts in depends on the server's time and on what headers have taught, so the caller
- * sends those around its own idea of now, and what a script has asked for.
+ * sends those around its own idea of now, and what a script has asked for: by the limit's name, since it may be one
+ * that only somebody who waits needs. A limit that the caller does not know is sent as none.
  */
 #include "fleet/call.h"
 
@@ -18,12 +19,13 @@
 #include "base/units.h"
 #include "core/sync.h"
 
+#define WINDOWS_EACH 8 /* that are sent for one asked for: the one before it, and those after it */
 #define PENALTY_US (2 * INT64_C(1000000))
 #define PENALTY_MAX_US (24 * INT64_C(3600) * 1000000)
 
-void rn_call_init(rn_call *call, const ration_allocator *mem, const char *fleet, bool tells_time)
+void rn_call_init(rn_call *call, const ration_allocator *mem, const rn_book *book, const char *fleet, bool tells_time)
 {
-    *call = (rn_call){.fleet = fleet, .tells_time = tells_time};
+    *call = (rn_call){.book = book, .fleet = fleet, .tells_time = tells_time};
     rn_pack_init(&call->argument, mem);
     rn_pack_init(&call->bytes, mem);
 }
@@ -94,15 +96,20 @@ static bool is_of_provider(const rn_provider *provider, const rn_limit *limit)
     return false;
 }
 
+static void write_limit_name(rn_pack *out, const rn_account *account, const rn_limit *limit)
+{
+    rn_call_name(out, (ration_text){limit->rule->name, strlen(limit->rule->name)});
+    if (!is_of_provider(account->provider, limit)) {
+        bytes_str(out, "@");
+        rn_call_name(out, account->name);
+    }
+}
+
 static void key_counter(rn_call *call, const rn_route *route, const rn_counter *counter)
 {
     key_begin(call, route->provider->name);
     bytes_str(&call->bytes, "limit:");
-    rn_call_name(&call->bytes, (ration_text){counter->limit->rule->name, strlen(counter->limit->rule->name)});
-    if (!is_of_provider(route->provider, counter->limit)) {
-        bytes_str(&call->bytes, "@");
-        rn_call_name(&call->bytes, route->account->name);
-    }
+    write_limit_name(&call->bytes, route->account, counter->limit);
     bytes_str(&call->bytes, ":");
     rn_pack_raw(&call->bytes, counter->key);
     key_end(call);
@@ -113,6 +120,7 @@ static void key_head(rn_call *call, ration_text provider)
     rn_pack_clear(&call->argument);
     rn_pack_clear(&call->bytes);
     call->key_count = 0;
+    call->provider = provider;
     key_begin(call, provider);
     bytes_str(&call->bytes, "head");
     key_end(call);
@@ -164,30 +172,94 @@ static void write_window(rn_pack *out, ration_time start, ration_time end)
     rn_pack_int(out, bounded(end.us));
 }
 
-/* The window of now, the next one, the one before; and around each instant that was asked for the same. */
-static void write_windows(rn_pack *out, const rn_call *call, size_t index, const rn_calendar *calendar)
+/* The window before that of an instant, and those from it on. */
+static void write_windows(rn_pack *out, const rn_calendar *calendar, ration_time at, size_t count)
 {
-    size_t asked = 0;
+    ration_time start;
+    ration_time end;
+    ration_time before;
+
+    rn_calendar_window(calendar, at, &start, &end);
+    rn_calendar_window(calendar, rn_time_add(start, -1), &before, &start);
+    write_window(out, before, start);
+    for (size_t i = 1; i < count; i++) {
+        rn_calendar_window(calendar, start, &start, &end);
+        write_window(out, start, end);
+        start = end;
+    }
+}
+
+/* The limit named as in keys; NULL: there is none of that name. */
+static const rn_limit *limit_of(const rn_call *call, const char *name)
+{
+    rn_pack own;
+    const rn_limit *found = NULL;
+
+    rn_pack_init(&own, call->argument.mem);
+    for (size_t i = 0; i < call->book->account_count && found == NULL; i++) {
+        const rn_account *const account = &call->book->accounts[i];
+        const size_t count = rn_text_eq(account->provider->name, call->provider) ? account->provider->limit_count : 0;
+
+        for (size_t k = 0; k < count && found == NULL; k++) {
+            rn_pack_clear(&own);
+            write_limit_name(&own, account, account->limits[k]);
+            rn_pack_raw(&own, (ration_text){"", 1});
+            if (own.err == RATION_OK && strcmp(own.data, name) == 0)
+                found = account->limits[k];
+        }
+    }
+    rn_pack_fini(&own);
+    return found;
+}
+
+/* Has this limit been asked for before? */
+static bool is_asked_before(const rn_call *call, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(call->windows[i].limit, call->windows[at].limit) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_asked(rn_pack *out, const rn_call *call, size_t first)
+{
+    const char *const name = call->windows[first].limit;
+    const rn_limit *const limit = limit_of(call, name);
+    size_t count = 0;
+
+    rn_pack_key(out, name);
+    if (limit != NULL && limit->rule->kind == RATION_KIND_SHARE) {
+        rn_call_share_rule(out, limit);
+        return;
+    }
+    if (limit == NULL || limit->rule->kind != RATION_KIND_QUOTA ||
+        limit->spec.quota.calendar.period == RATION_PERIOD_NONE) {
+        rn_pack_bool(out, false);
+        return;
+    }
+    for (size_t i = first; i < call->window_count; i++)
+        count += strcmp(call->windows[i].limit, name) == 0 ? 1 : 0;
+    rn_pack_array(out, WINDOWS_EACH * count);
+    for (size_t i = first; i < call->window_count; i++) {
+        if (strcmp(call->windows[i].limit, name) == 0)
+            write_windows(out, &limit->spec.quota.calendar, call->windows[i].at, WINDOWS_EACH);
+    }
+}
+
+/* What has been asked for, by limit. */
+static void write_all_asked(rn_call *call)
+{
+    rn_pack *const out = &call->argument;
+    size_t limits = 0;
 
     for (size_t i = 0; i < call->window_count; i++)
-        asked += call->windows[i].index == index;
-    rn_pack_key(out, "windows");
-    rn_pack_array(out, 3 * (1 + asked));
-    for (size_t i = 0; i <= call->window_count; i++) {
-        const bool last = i == call->window_count;
-        ration_time start;
-        ration_time end;
-        ration_time before;
-        ration_time after;
-
-        if (!last && call->windows[i].index != index)
-            continue;
-        rn_calendar_window(calendar, last ? call->now : call->windows[i].at, &start, &end);
-        rn_calendar_window(calendar, rn_time_add(start, -1), &before, &start);
-        write_window(out, start, end);
-        rn_calendar_window(calendar, end, &end, &after);
-        write_window(out, end, after);
-        write_window(out, before, start);
+        limits += is_asked_before(call, i) ? 0 : 1;
+    rn_pack_key(out, "asked");
+    rn_pack_map(out, limits);
+    for (size_t i = 0; i < call->window_count; i++) {
+        if (!is_asked_before(call, i))
+            write_asked(out, call, i);
     }
 }
 
@@ -221,7 +293,7 @@ static bool teaches(const ration_sync *sync)
     return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
 }
 
-static void write_quota_rule(rn_pack *out, const rn_call *call, size_t index, const rn_counter *counter)
+static void write_quota_rule(rn_pack *out, const rn_call *call, const rn_counter *counter)
 {
     const rn_limit *const limit = counter->limit;
     const rn_quota_spec *const spec = &limit->spec.quota;
@@ -236,11 +308,14 @@ static void write_quota_rule(rn_pack *out, const rn_call *call, size_t index, co
     rn_pack_key_bool(out, "sync", teaches(&limit->rule->sync));
     rn_pack_key_bool(out, "parts", !rolling && spec->parts > 0);
     rn_pack_key_bool(out, "rolling", rolling);
+    rn_pack_key_bool(out, "wait", limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT);
     if (rolling) {
         rn_pack_key_int(out, "width", spec->width_us);
         rn_pack_key_int(out, "counts", spec->counts_us);
     } else {
-        write_windows(out, call, index, &spec->calendar);
+        rn_pack_key(out, "windows");
+        rn_pack_array(out, 3);
+        write_windows(out, &spec->calendar, call->now, 3);
     }
 }
 
@@ -280,7 +355,6 @@ static void write_aimd(rn_pack *out, const rn_aimd_spec *aimd)
 typedef struct counter_call {
     const rn_call *call;
     const rn_route_link *link;
-    size_t index; /* from 1 */
     int64_t cost;
     int64_t hold_us;
     const ration_response *response;
@@ -304,7 +378,7 @@ static void write_concurrency(rn_pack *out, const counter_call *what)
 
 static void write_quota(rn_pack *out, const counter_call *what)
 {
-    write_quota_rule(out, what->call, what->index, what->link->counter);
+    write_quota_rule(out, what->call, what->link->counter);
     if (what->response != NULL)
         write_told(out, what->call, what->link->counter->limit, what->response);
 }
@@ -340,7 +414,7 @@ static void write_adaptive(rn_pack *out, const counter_call *what)
 
 static void write_share(rn_pack *out, const counter_call *what)
 {
-    rn_call_share(out, what->call, what->index, what->link, what->cost);
+    rn_call_share(out, what->call, what->link, what->cost);
 }
 
 /* The kinds as the scripts number them (kind.lua), and how many members their rules have; quotas may have two more. */
@@ -350,7 +424,7 @@ static const struct kind_row {
     void (*write)(rn_pack *out, const counter_call *what);
 } kind_rows[RATION_KIND_COUNT] = {
     [RATION_KIND_RATE] = {1, 5, write_rate},         [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
-    [RATION_KIND_QUOTA] = {3, 10, write_quota},      [RATION_KIND_SHARE] = {4, 9, write_share},
+    [RATION_KIND_QUOTA] = {3, 11, write_quota},      [RATION_KIND_SHARE] = {4, 8, write_share},
     [RATION_KIND_ADAPTIVE] = {5, 9, write_adaptive},
 };
 
@@ -381,16 +455,32 @@ static void write_counters(rn_call *call, const rn_route *route, counter_call wh
     what.call = call;
     for (size_t i = 0; i < route->count; i++) {
         what.link = &route->links[i];
-        what.index = i + 1;
         write_counter(out, &what);
     }
 }
 
-/* The members that every call about a lease has: 2. */
+/* The members that every call has: 3. */
 static void write_common(rn_call *call, ration_text id)
 {
     rn_pack_key_text(&call->argument, "id", id);
     rn_pack_key_given(&call->argument, "now", call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
+    write_all_asked(call);
+}
+
+/* What orders those who wait: see admit.lua. */
+static void write_queue(rn_call *call, const rn_call_ask *ask)
+{
+    rn_pack *const out = &call->argument;
+
+    rn_pack_key(out, "queue");
+    rn_pack_array(out, 7);
+    rn_pack_int(out, ask->priority);
+    rn_pack_text(out, ask->tenant);
+    rn_pack_int(out, ask->cost);
+    rn_pack_int(out, ask->weight);
+    rn_pack_bool(out, call->book->fifo);
+    rn_pack_int(out, call->book->max_waiters);
+    rn_pack_int(out, call->book->max_waiters_per_tenant);
 }
 
 /* How a provider's 429s are taken: 2 members. None of the limits is penalized: the account is. */
@@ -435,12 +525,14 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 9);
+    rn_pack_map(out, 12);
     write_common(call, ask->id);
     rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
     rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
+    rn_pack_key_int(out, "wait", bounded(ask->wait_us));
+    write_queue(call, ask);
     rn_pack_key_bool(out, "retry", ask->retry);
-    rn_pack_key_bool(out, "critical", ask->critical);
+    rn_pack_key_bool(out, "critical", ask->priority == RATION_PRIORITY_CRITICAL);
     rn_pack_key_bool(out, "dry", ask->dry);
     rn_pack_key_bool(out, "enforcer", ask->enforcer);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
@@ -458,7 +550,7 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
         retry_at.us = RATION_NEVER_US;
-    rn_pack_map(out, 10);
+    rn_pack_map(out, 11);
     write_common(call, id);
     rn_pack_key_bool(out, "status", response->status != 0);
     rn_pack_key_bool(out, "limited", reading.rate_limited);
@@ -479,7 +571,7 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 8);
+    rn_pack_map(out, 9);
     write_common(call, id);
     rn_pack_key_text(out, "outcome", (ration_text){outcome, strlen(outcome)});
     rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
@@ -489,19 +581,30 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
     return written(call);
 }
 
-int rn_call_renew(rn_call *call, const rn_route *route, ration_text id)
+/* A call that is about a lease and no counters. */
+static int write_plain(rn_call *call, const rn_route *route, ration_text id)
 {
     key_head(call, route->provider->name);
     key_lease(call, route->provider->name, id);
-    rn_pack_map(&call->argument, 2);
+    rn_pack_map(&call->argument, 3);
     write_common(call, id);
     return written(call);
+}
+
+int rn_call_renew(rn_call *call, const rn_route *route, ration_text id)
+{
+    return write_plain(call, route, id);
+}
+
+int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
+{
+    return write_plain(call, route, id);
 }
 
 int rn_call_advance(rn_call *call, ration_text provider)
 {
     key_head(call, provider);
-    rn_pack_map(&call->argument, 2);
+    rn_pack_map(&call->argument, 3);
     write_common(call, (ration_text){"", 0});
     return written(call);
 }
@@ -517,6 +620,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_release(call, what->route, what->id, what->end);
     case RN_SCRIPT_RENEW:
         return rn_call_renew(call, what->route, what->id);
+    case RN_SCRIPT_CANCEL:
+        return rn_call_cancel(call, what->route, what->id);
     case RN_SCRIPT_ADVANCE:
         return rn_call_advance(call, what->id);
     case RN_SCRIPT_COUNT:

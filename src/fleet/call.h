@@ -13,18 +13,22 @@
 
 #define RN_FLEET_LAYOUT 1 /* of keys and values in the store: the number that each key has in it */
 #define RN_CALL_KEYS_MAX 256
-#define RN_CALL_WINDOWS_MAX 8
+#define RN_CALL_WINDOWS_MAX 24
+#define RN_CALL_LIMIT_MAX 256
 
-/* What a script has asked for, of this counter: the window that holds this instant; of a share limit, its rule. */
+/* What a script has asked for, of this limit, named as in keys: the window that holds this instant; of a share limit,
+ * its rule. */
 typedef struct rn_call_window {
-    size_t index;
+    char limit[RN_CALL_LIMIT_MAX];
     ration_time at;
 } rn_call_window;
 
 typedef struct rn_call {
-    const char *fleet; /* its name, as keys have it */
-    bool tells_time;   /* a test's */
-    ration_time now;   /* what the caller takes for now */
+    const rn_book *book;
+    const char *fleet;    /* its name, as keys have it */
+    ration_text provider; /* of the call as it is written */
+    bool tells_time;      /* a test's */
+    ration_time now;      /* what the caller takes for now */
     rn_call_window windows[RN_CALL_WINDOWS_MAX];
     size_t window_count;
     rn_pack argument;
@@ -39,7 +43,11 @@ typedef struct rn_call_ask {
     int64_t hold_us; /* RATION_UNSET: not declared */
     int64_t ttl_us;  /* RATION_UNSET: none */
     int64_t cost;
-    bool retry, critical;
+    int64_t wait_us; /* 0: it may not wait */
+    ration_priority priority;
+    ration_text tenant; /* the route's */
+    int64_t weight;     /* of the tenant */
+    bool retry;
     bool dry; /* only to know */
     bool enforcer;
 } rn_call_ask;
@@ -50,7 +58,8 @@ typedef struct rn_call_end {
     int64_t cost; /* RATION_UNSET: as it was charged */
 } rn_call_end;
 
-void rn_call_init(rn_call *call, const ration_allocator *mem, const char *fleet, bool tells_time);
+/* Borrows book and name. */
+void rn_call_init(rn_call *call, const ration_allocator *mem, const rn_book *book, const char *fleet, bool tells_time);
 void rn_call_fini(rn_call *call);
 
 /* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
@@ -58,6 +67,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
 int rn_call_renew(rn_call *call, const rn_route *route, ration_text id);
+int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
 int rn_call_advance(rn_call *call, ration_text provider);
 
 /* Any of them: what it needs of this is set. */
@@ -75,8 +85,10 @@ int rn_call_write(rn_call *call, const rn_call_what *what);
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);
 
-/* The members of a share limit's counter that no other has: 9. */
-void rn_call_share(rn_pack *out, const rn_call *call, size_t index, const rn_route_link *link, int64_t cost);
+/* The members of a share limit's counter that no other has: 8. */
+void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link, int64_t cost);
+/* Its whole rule. */
+void rn_call_share_rule(rn_pack *out, const rn_limit *limit);
 
 /* A name as it stands in a key: what is neither a letter, a digit, '_', '-' nor '.' is percent-encoded. */
 void rn_call_name(rn_pack *out, ration_text name);

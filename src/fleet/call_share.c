@@ -35,6 +35,14 @@ static void write_tenant(rn_pack *out, const ration_share_rule *rule, uint32_t l
     rn_pack_int(out, lend.den);
 }
 
+static void write_digest(rn_pack *out, const rn_ceiling_spec *spec)
+{
+    char digest[20];
+
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, spec->digest);
+    rn_pack_key_text(out, "digest", ration_text_of(digest));
+}
+
 /* In the order in which share_split.lua reads it. */
 static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
 {
@@ -59,11 +67,13 @@ static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
     }
 }
 
-static void write_set(rn_pack *out, const rn_ceiling_spec *spec)
+void rn_call_share_rule(rn_pack *out, const rn_limit *limit)
 {
+    const rn_ceiling_spec *const spec = &limit->spec.share.ceiling;
     const ration_share_rule *const rule = spec->rule;
 
-    rn_pack_map(out, 2);
+    rn_pack_map(out, 3);
+    write_digest(out, spec);
     write_rule(out, spec);
     rn_pack_key(out, "tenants");
     rn_pack_array(out, rule->tenant_count);
@@ -78,31 +88,14 @@ static void write_set(rn_pack *out, const rn_ceiling_spec *spec)
     }
 }
 
-static bool is_asked_for(const rn_call *call, size_t index)
-{
-    for (size_t i = 0; i < call->window_count; i++) {
-        if (call->windows[i].index == index)
-            return true;
-    }
-    return false;
-}
-
-void rn_call_share(rn_pack *out, const rn_call *call, size_t index, const rn_route_link *link, int64_t cost)
+void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link, int64_t cost)
 {
     const rn_share_spec *const spec = &link->counter->limit->spec.share;
     const ration_time since = rn_time_min(link->counter->started_at, call->now);
-    char digest[20];
 
-    (void)snprintf(digest, sizeof digest, "%016" PRIx64, spec->ceiling.digest);
-    rn_pack_key_text(out, "digest", ration_text_of(digest));
+    write_digest(out, &spec->ceiling);
     rn_pack_key_int(out, "asked", cost);
     rn_pack_key_int(out, "largest", spec->largest);
     rn_pack_key_given(out, "since", call->tells_time ? since.us : RATION_NEVER_US, RATION_NEVER_US);
     write_tenant(out, spec->ceiling.rule, link->lane);
-    rn_pack_key(out, "set");
-    if (is_asked_for(call, index)) {
-        write_set(out, &spec->ceiling);
-    } else {
-        rn_pack_bool(out, false);
-    }
 }

@@ -25,7 +25,7 @@ int rn_fleet_init(rn_fleet *fleet, const rn_fleet_options *options, ration_time 
 
     int err = rn_fleet_rules_init(&fleet->rules, mem, options->name, options->rules, start);
 
-    rn_call_init(&fleet->call, &fleet->rules.mem, fleet->rules.name, options->tells_time);
+    rn_call_init(&fleet->call, &fleet->rules.mem, &fleet->rules.book, fleet->rules.name, options->tells_time);
     if (err != RATION_OK) {
         (void)snprintf(fleet->text, sizeof fleet->text, "%s", fleet->rules.text);
         return err;
@@ -125,12 +125,11 @@ static int ask_store(rn_fleet *fleet, ration_time now, const ration_request *req
     if (err != RATION_OK || route == NULL)
         return err;
     err = run(fleet, now, &(rn_call_what){.script = RN_SCRIPT_ADMIT, .route = route, .id = ask->id, .ask = ask});
-    if (err == RATION_OK && rn_answer_result(fleet->reply) != RN_ANSWER_GRANTED &&
-        rn_answer_result(fleet->reply) != RN_ANSWER_REFUSED)
-        err = RATION_ERR_UNKNOWN;
+    if (err == RATION_OK && rn_answer_result(fleet->reply) == RN_ANSWER_DONE)
+        err = RATION_ERR_UNKNOWN; /* a lease of that name has been released */
     if (err == RATION_OK)
         rn_answer_decide(fleet->reply, route, ask, out);
-    if (err == RATION_OK && out->result == RATION_GRANTED && !ask->dry) {
+    if (err == RATION_OK && out->result != RATION_REFUSED && !ask->dry) {
         *found = route;
     } else {
         rn_fleet_rules_forget(&fleet->rules, route);
@@ -186,6 +185,11 @@ int rn_fleet_release(rn_fleet *fleet, ration_time now, rn_route *route, ration_t
 int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id)
 {
     return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_RENEW, .route = route, .id = id});
+}
+
+int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id)
+{
+    return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_CANCEL, .route = route, .id = id});
 }
 
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider)

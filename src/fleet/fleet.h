@@ -10,7 +10,7 @@
  * Limits shared through Redis: the calls of an engine, decided by scripts. Each is one round trip. What a request's
  * names lead to, and what a response says, is found out here; all state is there.
  *
- * So far: rate, concurrency and quota limits, penalties, leases with and without a time to live, requests that do not
+ * So far: rate, concurrency and quota limits, penalties, leases with and without a time to live, requests that
  * wait. One thread at a time.
  */
 
@@ -55,6 +55,7 @@ int rn_fleet_observe(rn_fleet *fleet, ration_time now, rn_route *route, ration_t
 int rn_fleet_release(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id,
                      const ration_completion *completion);
 int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id);
+int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id);
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 

@@ -130,7 +130,10 @@ int rn_fleet_rules_ask(rn_fleet_rules *rules, ration_time now, const ration_requ
     ask->hold_us = rn_request_hold(request, route);
     ask->ttl_us = request->ttl_us == RATION_FOREVER_US ? RATION_UNSET : request->ttl_us;
     ask->retry = request->retry;
-    ask->critical = rn_request_priority(request, route) == RATION_PRIORITY_CRITICAL;
+    ask->priority = rn_request_priority(request, route);
+    ask->wait_us = request->wait_us;
+    ask->tenant = route->tenant;
+    ask->weight = route->weight;
     *out_route = route;
     return RATION_OK;
 }

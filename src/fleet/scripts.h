@@ -11,6 +11,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_OBSERVE,
     RN_SCRIPT_RELEASE,
     RN_SCRIPT_RENEW,
+    RN_SCRIPT_CANCEL,
     RN_SCRIPT_ADVANCE,
     RN_SCRIPT_COUNT,
 } rn_script_name;

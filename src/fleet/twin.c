@@ -168,25 +168,30 @@ static int compare_blocking(rn_twin *twin, const ration_decision *core)
 
 static rn_twin_lease *lease_at(const rn_twin *twin, ration_lease lease)
 {
-    if (lease.index >= twin->lease_capacity || twin->leases[lease.index].generation != lease.generation ||
-        lease.generation == 0)
-        return NULL;
-    return &twin->leases[lease.index];
+    for (size_t i = 0; i < twin->lease_count; i++) {
+        if (twin->leases[i].handle.index == lease.index && twin->leases[i].handle.generation == lease.generation)
+            return &twin->leases[i];
+    }
+    return NULL;
 }
 
-static int lease_add(rn_twin *twin, ration_lease lease, rn_route *route)
+static int lease_add(rn_twin *twin, ration_lease handle, rn_route *route, const ration_request *request)
 {
-    if (lease.index >= twin->lease_capacity) {
-        const size_t capacity = 2 * (size_t)lease.index + 16;
+    if (twin->lease_count == twin->lease_capacity) {
+        const size_t capacity = 2 * twin->lease_capacity + 16;
         rn_twin_lease *const grown = rn_mem_resize(&twin->mem, twin->leases, capacity, sizeof *grown);
 
         if (grown == NULL)
             return RATION_ERR_NOMEM;
-        memset(&grown[twin->lease_capacity], 0, (capacity - twin->lease_capacity) * sizeof *grown);
         twin->leases = grown;
         twin->lease_capacity = capacity;
     }
-    twin->leases[lease.index] = (rn_twin_lease){.generation = lease.generation, .route = route};
+    twin->leases[twin->lease_count++] = (rn_twin_lease){
+        .handle = handle,
+        .route = route,
+        .ask = {.cost = rn_request_cost(request, route->endpoint, &route->provider->rule.defaults),
+                .hold_us = rn_request_hold(request, route)},
+    };
     return RATION_OK;
 }
 
@@ -195,7 +200,7 @@ static void lease_drop(rn_twin *twin, rn_twin_lease *lease)
     if (lease->lost)
         twin->lost_count--;
     rn_fleet_forget(&twin->fleet, lease->route);
-    *lease = (rn_twin_lease){0};
+    *lease = twin->leases[--twin->lease_count];
 }
 
 /* The lease of a name; none where it is no name. */
@@ -229,6 +234,38 @@ static int check_lost(rn_twin *twin, const rn_fleet_lost *lost)
     return RATION_OK;
 }
 
+/* Something has happened to a request that waited; `refusal` NULL: it was granted. */
+static int waiter_event(rn_twin *twin, rn_twin_lease *lease, bool by_store, ration_time at,
+                        const ration_decision *refusal)
+{
+    const ration_text provider = lease->route->provider->name;
+    char why[480];
+    char text[600];
+
+    (void)snprintf(text, sizeof text, "lease %" PRIu32 ".%" PRIu32 " at %" PRId64 " us: %s, ahead %" PRId64,
+                   lease->handle.index, lease->handle.generation, at.us,
+                   refusal != NULL ? describe(refusal, why, sizeof why) : "granted",
+                   refusal != NULL ? refusal->facts.ahead : 0);
+    if (refusal != NULL && ++lease->refusals == 2)
+        lease_drop(twin, lease);
+    return rn_twin_events_add(&twin->events, by_store, provider, text);
+}
+
+static int take_event(rn_twin *twin, const rn_fleet_event *event)
+{
+    const bool granted = rn_text_is(event->what, "granted");
+    rn_twin_lease *const lease = lease_at(twin, handle_of(event->key));
+    ration_decision decision;
+
+    if (!granted && !rn_text_is(event->what, "refused"))
+        return rn_twin_events_told(&twin->events, event);
+    if (lease == NULL)
+        return differ(twin, "the store tells of lease %s, which does not wait", event->key.data);
+    if (!granted)
+        rn_answer_refuse(event, lease->route, &lease->ask, &decision);
+    return waiter_event(twin, lease, true, event->at, granted ? NULL : &decision);
+}
+
 /* What the store's last call has brought about; compared when the engine has told of the same call, too. */
 static int take_events(rn_twin *twin)
 {
@@ -236,7 +273,7 @@ static int take_events(rn_twin *twin)
     int err = RATION_OK;
 
     for (size_t i = 0; err == RATION_OK && rn_fleet_next_event(&twin->fleet, i, &event); i++)
-        err = rn_twin_events_told(&twin->events, &event);
+        err = take_event(twin, &event);
     return err;
 }
 
@@ -263,11 +300,12 @@ static int compare_lost(rn_twin *twin, ration_text provider)
         if (err != RATION_OK)
             return err;
     }
-    for (size_t i = 0; twin->lost_count > 0 && i < twin->lease_capacity; i++) {
+    for (size_t i = 0; twin->lost_count > 0 && i < twin->lease_count; i++) {
         const rn_twin_lease *const lease = &twin->leases[i];
 
         if (lease->lost && rn_text_eq(lease->route->provider->name, provider)) {
-            return differ(twin, "the core has lost lease %zu.%" PRIu32 ", the store has not", i, lease->generation);
+            return differ(twin, "the core has lost lease %" PRIu32 ".%" PRIu32 ", the store has not",
+                          lease->handle.index, lease->handle.generation);
         }
     }
     return RATION_OK;
@@ -290,6 +328,11 @@ static int compare_lost_of(rn_twin *twin, const rn_route *route, const ration_re
     return compare_lost(twin, route != NULL ? route->provider->name : account->provider->name);
 }
 
+static bool is_waits_with_lanes(const rn_twin *twin, const ration_request *request, const ration_decision *decision)
+{
+    return twin->lanes && request->wait_us > 0 && decision->result != RATION_GRANTED;
+}
+
 static int twin_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out)
 {
     rn_twin *const twin = twin_of(d);
@@ -301,10 +344,10 @@ static int twin_submit(rn_decider *d, ration_time now, const ration_request *req
     twin->now = now;
     if (err != RATION_OK)
         return err;
-    if (request->wait_us > 0 && out->result != RATION_GRANTED)
-        return unsupported(twin, "a request that waits: that is");
+    if (is_waits_with_lanes(twin, request, out))
+        return unsupported(twin, "a request that waits for a share or an adaptive limit: that is");
 
-    const ration_text name = out->result == RATION_GRANTED ? id_of(out->lease, id) : (ration_text){id, strlen(id)};
+    const ration_text name = out->result != RATION_REFUSED ? id_of(out->lease, id) : (ration_text){id, strlen(id)};
 
     err = rn_fleet_submit(&twin->fleet, now, request, name, &decision, &route);
     if (err != RATION_OK)
@@ -312,15 +355,14 @@ static int twin_submit(rn_decider *d, ration_time now, const ration_request *req
     err = compare_decisions(twin, out, &decision);
     if (err == RATION_OK)
         err = compare_blocking(twin, out);
-    if (err == RATION_OK)
-        err = compare_lost_of(twin, route, request);
-    if (route == NULL)
+    if (err == RATION_OK && route != NULL)
+        err = lease_add(twin, out->lease, route, request);
+    if (err != RATION_OK) {
+        if (route != NULL)
+            rn_fleet_forget(&twin->fleet, route);
         return err;
-    if (err == RATION_OK)
-        err = lease_add(twin, out->lease, route);
-    if (err != RATION_OK)
-        rn_fleet_forget(&twin->fleet, route);
-    return err;
+    }
+    return compare_lost_of(twin, route, request);
 }
 
 static int twin_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
@@ -333,8 +375,8 @@ static int twin_check(rn_decider *d, ration_time now, const ration_request *requ
     twin->now = now;
     if (err != RATION_OK)
         return err;
-    if (out->result == RATION_QUEUED || (request->wait_us > 0 && out->result != RATION_GRANTED))
-        return unsupported(twin, "a request that waits: that is");
+    if (is_waits_with_lanes(twin, request, out))
+        return unsupported(twin, "a request that waits for a share or an adaptive limit: that is");
     err = rn_fleet_check(&twin->fleet, now, request, mode, &decision);
     if (err != RATION_OK)
         return failed(twin, err);
@@ -356,12 +398,21 @@ static int lease_answered(rn_twin *twin, const rn_twin_lease *lease, int core, i
     return err == RATION_OK ? compare_lost(twin, provider) : err;
 }
 
+/* The lease has ended in both, if it has not been dropped already. */
+static void lease_gone(rn_twin *twin, ration_lease handle)
+{
+    rn_twin_lease *const lease = lease_at(twin, handle);
+
+    if (lease != NULL)
+        lease_drop(twin, lease);
+}
+
 static int twin_release(rn_decider *d, ration_time now, ration_lease handle, const ration_completion *completion)
 {
     rn_twin *const twin = twin_of(d);
     char id[ID_SIZE];
     const int core = twin->engine->ops->release(twin->engine, now, handle, completion);
-    rn_twin_lease *const lease = lease_at(twin, handle);
+    const rn_twin_lease *const lease = lease_at(twin, handle);
 
     twin->now = now;
     if (lease == NULL || (core != RATION_OK && core != RATION_ERR_UNKNOWN))
@@ -371,7 +422,7 @@ static int twin_release(rn_decider *d, ration_time now, ration_lease handle, con
     const int err = lease_answered(twin, lease, core, store);
 
     if (core == RATION_OK)
-        lease_drop(twin, lease);
+        lease_gone(twin, handle);
     return err == RATION_OK ? core : err;
 }
 
@@ -409,9 +460,23 @@ static int twin_renew(rn_decider *d, ration_time now, ration_lease handle)
     return err == RATION_OK ? core : err;
 }
 
-static int twin_cancel(rn_decider *d, ration_time now, ration_lease lease)
+static int twin_cancel(rn_decider *d, ration_time now, ration_lease handle)
 {
-    return twin_of(d)->engine->ops->cancel(twin_of(d)->engine, now, lease);
+    rn_twin *const twin = twin_of(d);
+    char id[ID_SIZE];
+    const int core = twin->engine->ops->cancel(twin->engine, now, handle);
+    const rn_twin_lease *const lease = lease_at(twin, handle);
+
+    twin->now = now;
+    if (lease == NULL || (core != RATION_OK && core != RATION_ERR_UNKNOWN))
+        return core;
+
+    const int store = rn_fleet_cancel(&twin->fleet, now, lease->route, id_of(handle, id));
+    const int err = lease_answered(twin, lease, core, store);
+
+    if (core == RATION_OK)
+        lease_gone(twin, handle);
+    return err == RATION_OK ? core : err;
 }
 
 static int twin_health(rn_decider *d, ration_time now, ration_text account, bool ok)
@@ -451,13 +516,17 @@ static bool twin_next_event(rn_decider *d, ration_event *out)
     if (!twin->engine->ops->next_event(twin->engine, out))
         return false;
 
-    rn_twin_lease *const lease = out->type == RATION_EVENT_LOST ? lease_at(twin, out->lease) : NULL;
+    rn_twin_lease *const lease = lease_at(twin, out->lease);
 
-    if (lease != NULL) {
+    if (lease != NULL && out->type == RATION_EVENT_LOST) {
         lease->lost = true;
         lease->lost_at = out->at;
         twin->lost_count++;
     }
+    if (lease != NULL && out->type == RATION_EVENT_REFUSED)
+        (void)waiter_event(twin, lease, false, out->at, &out->decision);
+    if (lease != NULL && out->type == RATION_EVENT_GRANTED)
+        (void)waiter_event(twin, lease, false, out->at, NULL);
     rn_twin_events_said(&twin->events, out);
     return true;
 }
@@ -492,6 +561,13 @@ static const rn_decider_ops twin_ops = {
 
 /* ---- life ---- */
 
+static void find_lanes(void *ctx, const rn_limit *limit)
+{
+    rn_twin *const twin = ctx;
+
+    twin->lanes = twin->lanes || limit->kind->lanes != RN_LANES_ONE;
+}
+
 int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engine, const ration_rules *rules,
                  ration_time start)
 {
@@ -514,15 +590,15 @@ int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engi
     };
     const int err = rn_fleet_init(&twin->fleet, &fleet, start);
 
+    if (err == RATION_OK)
+        rn_book_visit(&twin->fleet.rules.book, twin, find_lanes);
     return err == RATION_OK ? err : failed(twin, err);
 }
 
 void rn_twin_fini(rn_twin *twin)
 {
-    for (size_t i = 0; i < twin->lease_capacity; i++) {
-        if (twin->leases[i].route != NULL)
-            lease_drop(twin, &twin->leases[i]);
-    }
+    while (twin->lease_count > 0)
+        lease_drop(twin, &twin->leases[0]);
     if (twin->fleet.redis.store != NULL)
         (void)rn_fleet_erase(&twin->fleet);
     rn_fleet_fini(&twin->fleet);

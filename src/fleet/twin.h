@@ -17,9 +17,11 @@ typedef struct rn_twin_options {
 } rn_twin_options;
 
 typedef struct rn_twin_lease {
-    uint32_t generation; /* 0: none */
+    ration_lease handle;
     rn_route *route;
-    bool lost; /* so the engine says; the store has not yet */
+    rn_call_ask ask; /* cost and hold */
+    int refusals;    /* sides that have told that it was refused while it waited */
+    bool lost;       /* so the engine says; the store has not yet */
     ration_time lost_at;
 } rn_twin_lease;
 
@@ -29,8 +31,9 @@ typedef struct rn_twin {
     ration_allocator mem;
     rn_fleet fleet;
     ration_time now;
-    rn_twin_lease *leases; /* by the engine's index */
-    size_t lease_capacity;
+    bool lanes;            /* some limit has more than one */
+    rn_twin_lease *leases; /* held, waiting, or lost in the engine alone */
+    size_t lease_count, lease_capacity;
     size_t lost_count;
     rn_twin_events events;
     size_t compared; /* decisions and answers */

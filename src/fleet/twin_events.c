@@ -152,6 +152,18 @@ int rn_twin_events_told(rn_twin_events *events, const rn_fleet_event *event)
     return events->err;
 }
 
+int rn_twin_events_add(rn_twin_events *events, bool by_store, ration_text provider, const char *text)
+{
+    char subject[400];
+    rn_builder named;
+
+    rn_builder_init(&named, subject, sizeof subject);
+    rn_builder_str(&named, "provider ");
+    rn_builder_text(&named, provider);
+    tale_add(events, by_store ? &events->told : &events->said, subject, text);
+    return events->err;
+}
+
 /* ---- compared ---- */
 
 /* The first of that subject; `count`: there is none. */

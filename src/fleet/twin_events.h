@@ -7,8 +7,8 @@
 #include "fleet/answer.h"
 
 /*
- * What the engine and a fleet tell of the same happenings: limits that moved. Each is kept as text until the other side
- * has told it, too, for neither knows when the other will.
+ * What the engine and a fleet tell of the same happenings: limits that moved, what came of those who wait. Each is kept
+ * as text until the other side has told it, too, for neither knows when the other will.
  */
 
 typedef struct rn_twin_event {
@@ -32,6 +32,8 @@ void rn_twin_events_init(rn_twin_events *events, const ration_allocator *mem);
 void rn_twin_events_fini(rn_twin_events *events);
 
 void rn_twin_events_said(rn_twin_events *events, const ration_event *event);
+/* Something happened to one of those who wait at a provider, in the words that the other side will use. */
+int rn_twin_events_add(rn_twin_events *events, bool by_store, ration_text provider, const char *text);
 int rn_twin_events_told(rn_twin_events *events, const rn_fleet_event *event); /* RATION_ERR_NOMEM, RATION_ERR_IO */
 
 /*

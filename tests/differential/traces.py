@@ -3,7 +3,7 @@
 
 `trace(seed)` is the same for the same seed, whatever the machine. Times are whole microseconds, written in
 milliseconds; amounts whole micro-units. The calls go by what the rules say: ends of windows, refills, times to live,
-and the microsecond before and after each. Requests do not wait.
+and the microsecond before and after each. In about half of the traces some requests may wait.
 """
 
 import json
@@ -56,8 +56,10 @@ class Trace:
         self.now = self.r.choice(STARTS) + self.r.choice([0, 1, self.r.randrange(HOUR)])
         self.sync = self.r.random() < 0.6
         # What most of the calls are about: anything; leases in flight at a window's end; headers; many holds; adaptive
-        # limits.
-        self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"] + ["adaptive"] * 3)
+        # limits; requests that wait.
+        self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"] + ["adaptive"] * 3
+                                   + ["waits"] * 4)
+        self.waits = {"waits": 0.75, "headers": 0, "flight": 0}.get(self.focus, self.r.choice([0, 0.3]))
         self.config()
         for _ in range(calls):
             self.step()
@@ -135,6 +137,23 @@ class Trace:
         self.spans = [1, 400 * 1000, SECOND, 2 * SECOND, 9 * SECOND, MINUTE // 2, MINUTE, HOUR // 2]
         return rule
 
+    def slow_rate(self):
+        rule = {"kind": "rate", "rate": self.r.choice(["1/s", "2/s", "7/m", "3/2s"]), "burst": self.r.choice([1, 2, 3])}
+        if rule["burst"] > 1 and self.r.random() < 0.5:
+            rule["margin"] = 0
+        return rule
+
+    def few(self):
+        return {"kind": "concurrency", "max": self.r.choice([1, 2, 3])}
+
+    def small_quota(self):
+        rule = {"kind": "quota", "max": self.r.choice([2, 3, 5]), "whenExhausted": self.r.choice(["wait", "refuse"])}
+        rule["window"] = self.r.choice([{"period": "minute"}, {"rolling": "10s"}, {"period": "hour"}])
+        if self.sync and self.r.random() < 0.3:
+            rule["sync"] = dict(SYNC)
+        self.marks.append((MINUTE, 0))
+        return rule
+
     def holds(self):
         counts = self.r.choice(["cost", "requests"])
         return {"kind": "concurrency", "max": self.r.choice([2, 8, 40]), "counts": counts}
@@ -168,23 +187,27 @@ class Trace:
         r = self.r
         kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate, self.adaptive],
                  "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds],
-                 "adaptive": [self.adaptive] * 3 + [self.concurrency]}
+                 "adaptive": [self.adaptive] * 3 + [self.concurrency],
+                 "waits": [self.slow_rate, self.slow_rate, self.few, self.few, self.small_quota]}
         rule = r.choice(kinds[self.focus])()
         rule["name"] = name
         if "counts" not in rule and r.random() < 0.4:
             rule["counts"] = "cost"
         scopes = [["account"], ["provider"], ["account", "tenant"], ["instance"], ["var:x"]]
-        rule["scope"] = {"by": r.choice(scopes) if self.focus == "any" else ["provider"]}
-        if self.focus == "any" and r.random() < 0.1:
+        wide = self.focus in ("any", "waits")
+        rule["scope"] = {"by": r.choice(scopes) if wide else ["provider"]}
+        if wide and r.random() < 0.1:
             rule["enforce"] = "shadow"
-        if self.focus == "any" and r.random() < 0.2:
+        if wide and r.random() < 0.2:
             rule["appliesTo"] = {"methods": ["POST"]}
         return rule
 
     def config(self):
         r = self.r
-        most = [1, 1, 2, 3, 5] if self.focus == "any" else [1, 1, 2]
+        most = {"any": [1, 1, 2, 3, 5], "waits": [1, 2, 3, 4]}.get(self.focus, [1, 1, 2])
         limits = [self.limit(f"l{i}") for i in range(r.choice(most))]
+        if any(rule["kind"] == "adaptive" for rule in limits):
+            self.waits = 0
         errors = {"rateLimited": {"statuses": [429], "penalize": r.choice(["narrowest", "all"])}}
         if r.random() < 0.5:
             errors["rateLimited"]["defaultPenalty"] = r.choice(self.PENALTIES)
@@ -198,16 +221,26 @@ class Trace:
             accounts[0]["budget"] = {"share": r.choice(["50%", "1/3", "0.8"])}
         if r.random() < 0.2 and "account" in limits[0]["scope"]["by"]:
             accounts[1]["limits"] = [{**limits[0], **({"max": 2} if "max" in limits[0] else {})}]
-        reserve = r.choice(["0%", "10%", "1/3"])
+        settings = {"budget": {"retryReserve": r.choice(["0%", "10%", "1/3"])}}
+        members = {}
+        if self.waits and r.random() < 0.5:
+            queue = {"maxWaiters": r.choice([1, 3, 8]), "maxWaitersPerTenant": r.choice([1, 2, 5])}
+            settings["queue"] = {key: value for key, value in queue.items() if r.random() < 0.5}
+            if r.random() < 0.3:
+                settings["queue"]["order"] = "fifo"
+        if self.waits and r.random() < 0.5:
+            members["tenants"] = {"s": r.choice([1, 2, 10]), "t": r.choice([1, 3, 1000000])}
         self.line(op="config", startedAt=Number(ms(self.now - r.choice([0, 1, DAY]))),
-                  providers=[provider], accounts=accounts, settings={"budget": {"retryReserve": reserve}})
+                  providers=[provider], accounts=accounts, settings=settings, **members)
         self.spans += [SECOND, HOUR] if self.focus == "any" else [SECOND]
+        if self.focus == "waits":
+            self.spans = [1, 1000, 300 * 1000, 500 * 1000, SECOND, SECOND, 1500 * 1000, 2 * SECOND, 5 * SECOND]
 
     # ---- calls ----
 
     def pass_time(self):
         r = self.r
-        if r.random() < (0.35 if self.focus in ("any", "holds", "adaptive") else 0.6):
+        if r.random() < (0.35 if self.focus in ("any", "holds", "adaptive", "waits") else 0.6):
             return
         if self.marks and r.random() < 0.3:
             length, shift = r.choice(self.marks)
@@ -219,12 +252,15 @@ class Trace:
 
     def amount(self):
         r = self.r
+        if self.focus == "waits":
+            return r.choice([0, 333333, 10**6, 10**6, 1500000, 2 * 10**6, 3 * 10**6])
         pick = [0, 1, 333333, 10**6, 2 * 10**6, 1700000, 5 * 10**6, r.randrange(10**7)]
         return r.choice(pick + ([2**53 - 1, 2**52] if r.random() < 0.05 else []) + ([2431, 600] * 4))
 
     def request(self):
         r = self.r
-        members = {"provider": "p", "account": r.choice("aab"), "wait": 0}
+        wait = r.choice(self.spans) * r.choice([1, 1, 3]) + r.choice([0, 0, -1, 1]) if r.random() < self.waits else 0
+        members = {"provider": "p", "account": r.choice("aab"), "wait": Number(ms(max(wait, 0)))}
         if r.random() < 0.7:
             members["endpoint"] = "/{x}"
             members["method"] = r.choice(["GET", "POST"])
@@ -234,7 +270,7 @@ class Trace:
         if r.random() < 0.4:
             members["tenant"] = r.choice("st")
         if r.random() < 0.25:
-            members["priority"] = r.choice(["critical", "low"])
+            members["priority"] = r.choice(["critical", "low"] + ["high"] * (self.focus == "waits"))
         if r.random() < 0.25:
             members["retry"] = True
         if r.random() < (0.6 if self.focus == "adaptive" else 0.1):
@@ -247,7 +283,7 @@ class Trace:
         if r.random() < 0.5:
             hold = r.choice(self.spans)
             members["hold"] = Number(ms(hold))
-        if r.random() < (0.4 if self.focus in ("any", "holds", "adaptive") else 0.15):
+        if r.random() < (0.4 if self.focus in ("any", "holds", "adaptive", "waits") else 0.15):
             ttl = r.choice([1000, SECOND, 3 * SECOND, MINUTE, HOUR])
             members["ttl"] = Number(ms(ttl))
             self.spans.append(ttl)
@@ -285,7 +321,8 @@ class Trace:
 
     def observe(self):
         many = [200, 200, 200, 429, 429, 500, 404]
-        often = {"any": many, "adaptive": many + [200, 503]}.get(self.focus, [200] * 12 + [429, 500])
+        often = {"any": many, "adaptive": many + [200, 503], "waits": many + [200] * 4}.get(
+            self.focus, [200] * 12 + [429, 500])
         status = self.r.choice(often)
         self.line(at=Number(ms(self.now)), op="observe", id=self.lease(), status=status, headers=self.headers())
 
@@ -293,7 +330,7 @@ class Trace:
         r = self.r
         name = self.held[-1] if self.focus == "flight" and r.random() < 0.5 else self.lease()
         members = {}
-        if self.focus not in ("any", "adaptive"):
+        if self.focus not in ("any", "adaptive", "waits"):
             members["outcome"] = r.choice(["success", "failure", "cancelled", "cancelled"])
         elif r.random() < 0.7:
             members["outcome"] = r.choice(["success", "success", "throttled", "failure", "cancelled"])
@@ -315,9 +352,10 @@ class Trace:
     def step(self):
         self.pass_time()
         pick = self.r.random()
-        acquire, release, observe = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85)}.get(
+        shares = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85), "waits": (0.48, 0.75, 0.82)}
+        acquire, release, observe = shares.get(
             self.focus, (0.45, 0.62, 0.85))
-        if self.focus != "any" and self.r.random() < 0.2:
+        if self.focus not in ("any", "waits") and self.r.random() < 0.2:
             self.probe()
         if pick < acquire or not self.held:
             self.acquire()
@@ -326,7 +364,8 @@ class Trace:
         elif pick < observe:
             self.observe()
         elif pick < 0.90:
-            self.line(at=Number(ms(self.now)), op="renew", id=self.lease())
+            op = "cancel" if self.r.random() < self.waits / 2 else "renew"
+            self.line(at=Number(ms(self.now)), op=op, id=self.lease())
         elif pick < 0.97:
             self.check()
         else:

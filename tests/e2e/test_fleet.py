@@ -107,7 +107,7 @@ def test_golden_traces(store):
                   if not why_not(GOLDEN / name) and "waits" not in why and "operators" not in why
                   and "engine alone" not in why and "strict" not in why]
     assert not unexpected
-    assert equal >= 33
+    assert equal >= 45
 
 
 @pytest.mark.parametrize("family", [traces, share_traces], ids=lambda family: family.__name__)

@@ -56,25 +56,72 @@ MAKERS[1] = function()
         return c.at + div_ceil_sum(c.spec.cap - max(c.credit, 0), -min(c.credit, 0), c.spec.earn), c.at, c.credit
     end
 
+    -- Of what those ahead want, too, a product may be far above 2^53: quotient and rest of a * b / by, bit by bit.
+    local function product_parts(a, b, by)
+        local quotient, rest = 0, 0
+        local step_rest = fmod(b, by)
+        local step = (b - step_rest) / by
+
+        while a > 0 do
+            local bit = fmod(a, 2)
+
+            if bit == 1 then
+                local over = rest >= by - step_rest
+
+                quotient = quotient + step + (over and 1 or 0)
+                rest = over and rest - (by - step_rest) or rest + step_rest
+            end
+            local over = step_rest >= by - step_rest
+
+            step = 2 * step + (over and 1 or 0)
+            step_rest = over and step_rest - (by - step_rest) or 2 * step_rest
+            a = (a - bit) / 2
+        end
+        return quotient, rest
+    end
+
+    -- When there will be `amount`, if nobody takes any.
+    local function when(c, amount)
+        local spec = c.spec
+        local needed = product(amount, spec.price)
+
+        if needed <= MAX then
+            return min(now + (c.credit < 0 and div_ceil_sum(needed, -c.credit, spec.earn) or
+                div_ceil_sum(max(needed - c.credit, 0), 0, spec.earn)), MAX)
+        end
+
+        local quotient, rest = product_parts(amount, spec.price, spec.earn)
+        local credit_rest = fmod(c.credit, spec.earn)
+
+        quotient = quotient - (c.credit - credit_rest) / spec.earn
+        if rest > credit_rest then
+            quotient = quotient + (rest - credit_rest > spec.earn and 2 or 1)
+        end
+        return min(now + quotient, MAX)
+    end
+
     local function check(c, ask)
         local spec = c.spec
         local margin = ask.enforcer and 0 or spec.margin
         local capacity = spec.burst - margin
         local available = div_floor(c.credit, spec.price) - margin
-        local needed = product(c.charge + margin, spec.price)
+        local fits = product(c.charge + margin, spec.price) <= c.credit
+        local ahead = ask.ahead or 0
 
         if c.charge > capacity then
             return { refuses = true, reason = 'cost_exceeds_limit', at = NEVER, available = available,
                 capacity = capacity }
         end
-        if needed <= c.credit then
+        if fits and not ask.blocked then
             return nil
         end
+        return { fits = fits, reason = 'rate_limited', at = when(c, clamp(c.charge + ahead + margin)),
+            estimate = ahead > 0, available = available, capacity = capacity }
+    end
 
-        local wait = c.credit < 0 and div_ceil_sum(needed, -c.credit, spec.earn) or
-            div_ceil_sum(needed - c.credit, 0, spec.earn)
-
-        return { reason = 'rate_limited', at = min(now + wait, MAX), available = available, capacity = capacity }
+    -- When it may fit by time alone.
+    local function next_change(_, b)
+        return b.at
     end
 
     local function take(c)
@@ -88,5 +135,6 @@ MAKERS[1] = function()
         end
     end
 
-    return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle }
+    return { reason = 'rate_limited', timed = true, decode = decode, encode = encode, read = read, check = check,
+        take = take, settle = settle, next_change = next_change }
 end

@@ -22,6 +22,11 @@
 local MAKERS = {}
 local kinds = {}
 
+-- A counter's limit as calls name it.
+local function limit_of(c)
+    return string.match(c.key, '^limit:([^:]*)', #prefix + 1)
+end
+
 local function kind_of(number)
     local kind = kinds[number] or MAKERS[number]()
 

@@ -6,10 +6,13 @@
 -- a time to live stand in a sorted set by its end; a call at the provider first takes back all that have passed it. The
 -- head knows the first of these ends, or an earlier instant: then there is nothing to do but to look for the next.
 --
--- A lease that was released stays known for a minute, so that a release whose answer was lost may be repeated.
+-- A lease that was released stays known for a minute, so that a release whose answer was lost may be repeated. Under
+-- the same key a request stands that waits, and for a minute why it was refused.
 local REMEMBERED = 60 * SECOND
+local RELEASED, HELD, WAITING, REFUSED_LATER = 0, 1, 2, 3
 
 local lost = {} -- ids and instants of the leases that this call has taken back
+local due -- ids and instants of those to be taken back before now, while that is gone through instant by instant
 
 -- ---- counters ----
 
@@ -70,29 +73,41 @@ end
 -- ---- leases ----
 
 local function lease_save(cell)
-    local lease = cell.lease
+    local lease, waiter = cell.lease, cell.waiter
 
+    if waiter then
+        return waiter.deadline + DAY, cmsgpack.pack(WAITING, waiter)
+    end
+    if cell.refusal then
+        return now + REMEMBERED, cmsgpack.pack(REFUSED_LATER, cell.refusal)
+    end
     if not lease then
         return -MAX
     end
     if lease.released then
-        return now + REMEMBERED, cmsgpack.pack(0, lease.granted_at)
+        return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at)
     end
-    return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(1, lease.granted_at, lease.order,
-        lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds)
+    return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(HELD, lease.granted_at,
+        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds)
 end
 
 local function lease_at(id)
     local cell = cell_at(prefix .. 'lease:' .. id)
 
-    if cell.raw and not cell.lease then
+    if cell.raw and not cell.save then
         local lease = { id = id }
-        local held
+        local state
 
-        held, lease.granted_at, lease.order, lease.ends_at, lease.ttl, lease.ttl_until, lease.status_seen,
+        state, lease.granted_at, lease.order, lease.ends_at, lease.ttl, lease.ttl_until, lease.status_seen,
             lease.answered, lease.holds = cmsgpack.unpack(cell.raw)
-        lease.released = held == 0
-        cell.lease = lease
+        lease.released = state == RELEASED
+        if state == WAITING then
+            cell.waiter = lease.granted_at
+        elseif state == REFUSED_LATER then
+            cell.refusal = lease.granted_at
+        else
+            cell.lease = lease
+        end
     end
     cell.save, cell.is_lease = lease_save, true
     return cell.lease, cell
@@ -109,6 +124,9 @@ local function lease_alive(lease)
         head.kept, head.changed = lease.ttl_until + 2 * DAY, true
         expire_later(key, head.kept)
     end
+    if due and lease.ttl_until <= due.till then
+        due[#due + 1] = { lease.id, lease.ttl_until }
+    end
 end
 
 -- Call what each kind does then with what the lease holds there.
@@ -122,60 +140,42 @@ local function holds_visit(lease, what, at)
     end
 end
 
-local function reap()
-    local key = prefix .. 'leases'
+local function lease_lose(id, at)
+    local lease, cell = lease_at(id)
 
-    if now < head.first then
+    if not lease or lease.released then
         return
     end
-
-    local function lease_lose(id, at)
-        local lease, cell = lease_at(id)
-
-        if not lease or lease.released then
-            return
-        end
-        holds_visit(lease, 'lose', at)
-        cell.lease = nil
-        cell.gone = true
-        changed(cell)
-        lost[#lost + 1] = id
-        lost[#lost + 1] = at
-    end
-
-    local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES')
-    local after = '(' .. string.format('%.0f', now)
-    local next = redis.call('ZRANGEBYSCORE', key, after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-
-    for i = 1, #due, 2 do
-        lease_lose(due[i], tonumber(due[i + 1]))
-    end
-    if #due > 0 then
-        later('ZREMRANGEBYSCORE', key, '-inf', now)
-    end
-    head.first, head.changed = next[2] and tonumber(next[2]) or NEVER, true
+    holds_visit(lease, 'lose', at)
+    cell.lease = nil
+    cell.gone = true
+    changed(cell)
+    lost[#lost + 1] = id
+    lost[#lost + 1] = at
 end
 
--- ---- calls ----
+-- The leases whose time to live has ended by `till`. The head knows the first end after it.
+local function leases_due(till)
+    local key = prefix .. 'leases'
+    local found = { till = till }
 
-local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE = 1, 0, 2, 3, 4
-
--- Carry out the call: what it returns follows its result, the instant and the leases lost; events come
--- last. For want of a window nothing is done at all, since a state may stand half way then: the window is asked for,
--- and the call made again.
-local function run(main)
-    head_read()
-    now = clock()
-    reap()
-
-    local fine, result, rest = pcall(main)
-
-    if fine then
-        flush()
-        return { result, now, lost, rest or {}, events }
+    if till < head.first then
+        return found
     end
-    if type(result) ~= 'table' or not result.index then
-        error(result)
+
+    local ended = redis.call('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES')
+    local after = '(' .. string.format('%.0f', till)
+    local next = redis.call('ZRANGEBYSCORE', key, after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+
+    for i = 1, #ended, 2 do
+        found[#found + 1] = { ended[i], tonumber(ended[i + 1]) }
     end
-    return { WINDOW, now, {}, { result.index, result.at }, {} }
+    head.first, head.changed = next[2] and tonumber(next[2]) or NEVER, true
+    return found
+end
+
+local function leases_passed(passed)
+    if #passed > 0 then
+        later('ZREMRANGEBYSCORE', prefix .. 'leases', '-inf', passed.till)
+    end
 end

@@ -9,7 +9,7 @@ return run(function()
         return UNKNOWN
     end
 
-    local counters, account = counters_read(), account_read()
+    local counters, account = counters_read(), account_at(KEYS[3])
     local first = call.status and not lease.status_seen
     local reply = { limited = first and call.limited, throttled = first and call.throttled }
 

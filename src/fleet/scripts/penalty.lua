@@ -18,14 +18,17 @@ local function account_save(cell)
     return ends, cell.penalty and cmsgpack.pack(ends, cell.penalty)
 end
 
-local function account_read()
-    local cell = cells[KEYS[3]]
+local function account_at(key)
+    local cell = cell_at(key)
     local ends, penalty
 
+    if cell.save then
+        return cell
+    end
     if cell.raw then
         ends, penalty = cmsgpack.unpack(cell.raw)
     end
     cell.penalty = ends and now < ends and penalty or false
-    cell.save = account_save
+    cell.save, cell.is_account = account_save, true
     return cell
 end

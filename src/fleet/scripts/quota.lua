@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Limits of kind `quota`: core/quota.c and its neighbours, with the same names. Windows of the calendar come with the
--- call, as { begin, end }: those around the instant that the caller takes for now. Which of them is meant is decided
--- here, by the server's time; one that is missing is asked for, and the call made again.
+-- call, or with who waits, as { begin, end }: those around the instant that the caller took for now. Which of them is
+-- meant is decided here, by the server's time. One that is missing is asked for by the limit's name, and the call made
+-- again; where the caller knows no such limit (`false`), it is as long as the rules say.
 --
 -- Where the provider's headers teach, the state holds what each lease knew at its grant (`holds`, in order of grants).
 -- Where they do not, only those leases stand in it that may yet be carried over the end of the window.
@@ -126,13 +127,27 @@ MAKERS[3] = function()
 
     -- ---- calendar windows: core/quota_window.c ----
 
-    local function calendar_window(c, at)
-        for _, window in ipairs(c.spec.windows) do
+    local function window_of(windows, at)
+        for _, window in ipairs(windows or {}) do
             if window[1] <= at and at < window[2] then
-                return window[1], window[2]
+                return window
             end
         end
-        error({ index = c.index, at = at })
+    end
+
+    local function calendar_window(c, at)
+        local sent = call.asked[limit_of(c)]
+        local window = window_of(c.spec.windows, at) or sent and window_of(sent, at)
+
+        if not window and sent == false then
+            local start = c.finish + div_floor(at - c.finish, c.spec.length) * c.spec.length
+
+            window = { start, start + c.spec.length }
+        end
+        if not window then
+            error({ limit = limit_of(c), at = at })
+        end
+        return window[1], window[2]
     end
 
     local function part_of(c, at)
@@ -498,7 +513,8 @@ MAKERS[3] = function()
         local available = state.exhausted and 0 or max(state.remaining - kept_from(ask, state.room, state.dipped), 0)
 
         if fits(state, c, ask) then
-            return nil
+            return ask.blocked and { fits = true, reason = 'quota_exhausted', at = NEVER, available = available,
+                capacity = capacity } or nil
         end
         if c.charge > capacity then
             return { refuses = true, reason = c.learned_max and 'quota_exhausted' or 'cost_exceeds_limit', at = NEVER,
@@ -507,8 +523,15 @@ MAKERS[3] = function()
 
         local at = c.spec.rolling and rolling_when(c, ask) or not c.spec.rolling and window_when(c, ask)
 
-        return { refuses = true, reason = 'quota_exhausted', at = at, available = available, capacity = capacity,
-            estimate = not c.spec.rolling and at == c.finish and flight_reaches(c, c.finish) }
+        local waits = c.spec.wait and ask.may_wait and at <= ask.deadline
+
+        return { refuses = not waits, reason = 'quota_exhausted', at = at, available = available,
+            capacity = capacity, estimate = (ask.ahead or 0) > 0 or
+            (not c.spec.rolling and at == c.finish and flight_reaches(c, c.finish)) }
+    end
+
+    local function next_change(_, b)
+        return b.at
     end
 
     local function charge(c, granted_at, amount)
@@ -843,6 +866,6 @@ MAKERS[3] = function()
         end
     end
 
-    return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
-        give_back = give_back, lose = lose, observe = observe }
+    return { reason = 'quota_exhausted', decode = decode, encode = encode, read = read, check = check, take = take,
+        settle = settle, next_change = next_change, give_back = give_back, lose = lose, observe = observe }
 end

@@ -12,7 +12,7 @@ return run(function()
         return DONE
     end
 
-    local counters, account = counters_read(), account_read()
+    local counters, account = counters_read(), account_at(KEYS[3])
 
     if not lease.status_seen and call.outcome == 'throttled' then
         teach(counters, lease, { limited = true, throttled = true })

@@ -23,7 +23,14 @@ local function share_split(s)
     end
 
     local function wish(c)
-        error({ index = c.index, at = false })
+        error({ limit = limit_of(c), at = false })
+    end
+
+    -- The rules of a digest, if the call brings them.
+    local function set_of(c, digest)
+        local set = call.asked[limit_of(c)]
+
+        return set and set.digest == digest and set
     end
 
     -- Of the tenant: its name, its weight, the part of its guarantee that it may lend.
@@ -34,8 +41,11 @@ local function share_split(s)
         if known and spec.tenant == index then
             return { spec.name, spec.weight, spec.lend[1], spec.lend[2] }
         end
-        if known and spec.set then
-            return spec.set.tenants[index + 1]
+
+        local set = set_of(c, c.digest)
+
+        if set then
+            return set.tenants[index + 1]
         end
 
         local raw = redis.call('HGET', split.set_key(c), index)
@@ -75,11 +85,11 @@ local function share_split(s)
 
     -- All that are declared, by number + 1.
     local function all_declared(c)
-        local spec = c.spec
         local all = {}
+        local set = set_of(c, c.digest)
 
-        if spec and spec.digest == c.digest and spec.set then
-            return spec.set.tenants
+        if set then
+            return set.tenants
         end
 
         local found = redis.call('HGETALL', split.set_key(c))
@@ -158,7 +168,7 @@ local function share_split(s)
 
     -- The rules of a digest, which the call has brought or the store has.
     local function rules_take(c, digest)
-        local set = c.spec.set
+        local set = set_of(c, digest)
         local rule = set and set.rule
         local key = prefix .. 'tenants:' .. digest
 

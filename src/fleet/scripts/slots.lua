@@ -32,12 +32,10 @@ MAKERS[2] = function()
             for i = 1, #some, 2 do
                 local ends = tonumber(some[i + 1])
 
-                if not (c.gone and c.gone[some[i]]) then
-                    if ends < now then
-                        return NEVER
-                    end
-                    freed = clamp(freed + tonumber(string.match(some[i], '^%d+')))
+                if ends < now then
+                    return NEVER
                 end
+                freed = clamp(freed + tonumber(string.match(some[i], '^%d+')))
                 if freed >= needed then
                     return ends
                 end
@@ -49,21 +47,27 @@ MAKERS[2] = function()
         end
     end
 
-    local function check(c)
-        local left = c.spec.max - c.held
+    local function check(c, ask)
+        local left, ahead = c.spec.max - c.held, ask.ahead or 0
 
         if c.charge > c.spec.max then
             return { refuses = true, reason = 'cost_exceeds_limit', at = NEVER, available = max(left, 0),
                 capacity = c.spec.max }
         end
-        if c.charge <= left then
+        if c.charge <= left and not ask.blocked then
             return nil
         end
 
-        local at = when(c, c.charge - left)
+        -- With room for all, those ahead wait for something else, and nobody knows how long.
+        local needed = clamp(c.charge + ahead) - left
+        local at = needed > 0 and when(c, needed) or NEVER
 
-        return { reason = 'concurrency_full', at = at, estimate = at ~= NEVER, available = max(left, 0),
-            capacity = c.spec.max }
+        return { fits = c.charge <= left, reason = 'concurrency_full', at = at, estimate = at ~= NEVER,
+            available = max(left, 0), capacity = c.spec.max }
+    end
+
+    local function member_of(charge, lease)
+        return string.format('%.0f:%s', charge, lease.id)
     end
 
     local function take(c, lease)
@@ -72,7 +76,7 @@ MAKERS[2] = function()
         end
         c.held = clamp(c.held + c.charge)
         if lease.ends_at ~= NEVER then
-            later('ZADD', ends_key(c), lease.ends_at, c.charge .. ':' .. lease.id)
+            zadd(ends_key(c), lease.ends_at, member_of(c.charge, lease))
         end
         if lease.ttl_until > c.lasts then
             c.lasts = lease.ttl_until + max(lease.ttl or 0, SLACK)
@@ -89,11 +93,7 @@ MAKERS[2] = function()
         end
         c.held = max(c.held - hold.charge, 0)
         if lease.ends_at ~= NEVER then
-            local member = hold.charge .. ':' .. lease.id
-
-            later('ZREM', ends_key(c), member)
-            c.gone = c.gone or {}
-            c.gone[member] = true
+            zrem(ends_key(c), member_of(hold.charge, lease), lease.ends_at)
         end
         changed(c)
     end
@@ -107,6 +107,6 @@ MAKERS[2] = function()
         end
     end
 
-    return { decode = decode, encode = encode, check = check, take = take, give_back = give_back, lose = give_back,
-        renew = renew }
+    return { reason = 'concurrency_full', decode = decode, encode = encode, check = check, take = take,
+        give_back = give_back, lose = give_back, renew = renew }
 end

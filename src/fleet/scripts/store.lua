@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- What a script reads and writes. All keys of a call are read at once and nothing is written before its end, so a call
--- that is given up has done nothing; what did not change is not written.
+-- What a script reads and writes. All keys of a call are read at once and values are written at its end, so a call that
+-- is given up has done nothing; what did not change is not written. Only sorted sets are changed meanwhile, and that is
+-- taken back.
 --
--- KEYS[1] is the provider's head: its clock, the number of its grants, the first end of a time to live. KEYS[2] is the
--- lease, KEYS[3] the account, then come the counters. ARGV[1] is the call, packed (src/fleet/call.c).
+-- KEYS[1] is the provider's head: its clock, the number of its grants, the first end of a time to live, how many wait
+-- and the next instant at which something happens to them. KEYS[2] is the lease, KEYS[3] the account, then come the
+-- counters. ARGV[1] is the call, packed (src/fleet/call.c).
 --
 -- Every value but a lease's begins with the instant from which on it means nothing. Redis removes it then or later;
 -- whoever reads it before that finds nothing. The head outlives all others.
@@ -21,6 +23,8 @@ local cells = {}
 local written = {} -- the cells that have been changed, in order
 local deferred = {} -- commands for sorted sets
 local events = {}
+local undo = {} -- commands that take back what has been done at once
+local touched -- the cells changed, for those who wait; nil: nobody does
 local now, head
 
 do
@@ -46,14 +50,18 @@ local function changed(cell)
         cell.changed = true
         written[#written + 1] = cell
     end
+    if touched then
+        touched[#touched + 1] = cell
+    end
 end
 
 local function head_read()
     local raw = cells[KEYS[1]].raw
 
-    head = { now = -MAX, grants = 0, first = NEVER, ends = -MAX, kept = -MAX }
+    head = { now = -MAX, grants = 0, first = NEVER, ends = -MAX, kept = -MAX, waiting = 0, wake = NEVER }
     if raw then
-        head.now, head.grants, head.first, head.ends, head.kept, head.slow_now, head.slow_real = cmsgpack.unpack(raw)
+        head.now, head.grants, head.first, head.ends, head.kept, head.slow_now, head.slow_real, head.waiting,
+            head.wake = cmsgpack.unpack(raw)
     end
     head.written = head.now
 end
@@ -95,9 +103,33 @@ local function expire_later(key, ends)
     end
 end
 
--- What those who watch are told: limits that moved.
+-- What those who watch are told: limits that moved, what came of those who waited.
 local function happened(what, ...)
     events[#events + 1] = { what, now, ... }
+end
+
+-- Sorted sets that the same call looks at again are changed at once. `was`: the member's score so far, nil: none.
+local function zadd(key, score, member, was)
+    redis.call('ZADD', key, score, member)
+    undo[#undo + 1] = was and { 'ZADD', key, was, member } or { 'ZREM', key, member }
+end
+
+local function zrem(key, member, was)
+    if redis.call('ZREM', key, member) == 1 then
+        undo[#undo + 1] = { 'ZADD', key, was, member }
+    end
+end
+
+-- Nothing has happened. A set that was empty in between has lost its end and gets a late one.
+local function undo_all()
+    local ends = max(head.ends, head.kept, head.now) + 2 * DAY
+
+    for i = #undo, 1, -1 do
+        redis.call(unpack(undo[i]))
+        if not call.now then
+            redis.call('PEXPIREAT', undo[i][2], div_floor(ends, 1000) + 1)
+        end
+    end
 end
 
 -- A cell's `save` tells when it means nothing any more, and what to write.
@@ -121,6 +153,6 @@ local function flush()
     end
     if head.changed or now - head.written >= CLOCK_STEP then
         set(KEYS[1], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
-            head.slow_real or false), max(head.ends, head.kept, now) + 2 * DAY)
+            head.slow_real or false, head.waiting, head.wake), max(head.ends, head.kept, now) + 2 * DAY)
     end
 end

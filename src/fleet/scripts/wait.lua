@@ -1,0 +1,723 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Requests that wait: core/pump.c, queue.c and lane.c, with their names. All of it is made when somebody waits.
+--
+-- Who waits stands under the key of its lease, with all that deciding for it needs: the rules of its counters with its
+-- charge at each, its deadline, its rank (queue.lua), and at which counters it keeps a place (its short set). Sorted
+-- sets find who is meant without looking at all:
+--
+--   waiters        all, by whether a penalty alone holds them back (parked)
+--   alarms         instants: `w` a counter's first may go by time alone, `p` and `a` a penalty's end, `d` a deadline
+--   watch:COUNTER  who needs the counter, by whether they are parked
+--   places:COUNTER who keeps a place there: LENGTH:LANE, the rank, then CHARGE;ID
+--
+-- `wait:COUNTER` holds how many need it, bounds of what they want, and of each lane how many keep a place, and the sum.
+--
+-- Whatever changes a counter touches it. Whoever is first there is then looked at, in waiting order, one change at a
+-- time. Invariant, between calls: a waiter keeps a place that it cannot take from, or it is parked.
+local function waits_make()
+    local ALARMS, WAITERS = prefix .. 'alarms', prefix .. 'waiters'
+    local RANK = 37
+    local queue = queue_make()
+    local lives_until, measured, by_prefix = queue.lives_until, queue.measured, queue.by_prefix
+    local heap_push, heap_pop = queue.heap_push, queue.heap_pop
+
+    local look, doomed = {}, {} -- heaps of waiters by rank
+    local is_look, is_doomed = {}, {} -- ids of those in them
+    local dirty, dirties = {}, {} -- counters whose wake is to be set anew
+    local shrunk, is_shrunk = {}, {} -- counters where less may be there
+    local alarmed = false
+
+    -- ---- sorted sets ----
+
+    local function alarm(member, at, was)
+        if at == was then
+            return
+        end
+        if at == NEVER then
+            zrem(ALARMS, member, was)
+        else
+            zadd(ALARMS, at, member, was ~= NEVER and was or nil)
+            lives_until(ALARMS, head.kept)
+        end
+        alarmed = true
+    end
+
+    -- The same, where nobody knows what was.
+    local function alarm_set(member, at)
+        alarm(member, at, tonumber(redis.call('ZSCORE', ALARMS, member) or NEVER))
+    end
+
+    -- ---- counters and their lanes: core/lane.c ----
+
+    local function record_save(r)
+        return r.w.count > 0 and r.w.lasts or -MAX, cmsgpack.pack(r.w)
+    end
+
+    -- Of a counter by the rest of its key, which begins with "limit:".
+    local function record_at(key)
+        local name = string.sub(key, 7)
+        local r = cell_at(prefix .. 'wait:' .. name)
+
+        if not r.w then
+            r.w = r.raw and cmsgpack.unpack(r.raw) or { count = 0, parked = 0, charge = 0, deadline = NEVER,
+                wake = NEVER, lasts = -MAX, lanes = {} }
+            r.save, r.is_lease, r.of, r.first = record_save, true, key, {}
+            r.places, r.watch = prefix .. 'places:' .. name, prefix .. 'watch:' .. name
+        end
+        return r
+    end
+
+    local function waiter_at(id)
+        local _, cell = lease_at(id)
+
+        return cell.waiter
+    end
+
+    local function waiter_changed(waiter)
+        changed(cell_at(prefix .. 'lease:' .. waiter.id))
+    end
+
+    local function place_of(waiter, key)
+        for _, place in ipairs(waiter.places) do
+            if place.key == key then
+                return place
+            end
+        end
+    end
+
+    -- The counter of a waiter's place, brought up to now, for its charge.
+    local function counter_of(place, key)
+        local c = counter_at(prefix .. (key or place.key), place.kind)
+        local read = kind_of(place.kind).read
+
+        c.spec, c.charge = place, place.charge
+        if read then
+            read(c)
+        end
+        return c
+    end
+
+    local function first(r, lane)
+        local found = r.first[lane]
+
+        if found ~= nil then
+            return found
+        end
+        found = false
+        if r.w.lanes[lane] then
+            local from, to = by_prefix(measured(lane))
+            local member = redis.call('ZRANGEBYLEX', r.places, from, to, 'LIMIT', 0, 1)[1]
+            local at = #from - 2
+
+            if member then
+                found = { rank = string.sub(member, at + 1, at + RANK), id = string.match(member, ';(.*)$', at + RANK) }
+            end
+        end
+        r.first[lane] = found
+        return found
+    end
+
+    local function is_ahead(place, ask)
+        local r = record_at(place.key)
+        local head_of_lane = r.w.count > 0 and first(r, place.lane)
+
+        return head_of_lane and head_of_lane.rank < ask.rank
+    end
+
+    -- Does anybody else need the counter?
+    local function others(place, ask)
+        return record_at(place.key).w.count > (ask.watches and 1 or 0)
+    end
+
+    -- The charges of those ahead: O(those), unless all are.
+    local function ahead(place, ask)
+        local r = record_at(place.key)
+        local from, to = by_prefix(measured(place.lane))
+        local lane = r.w.lanes[place.lane]
+        local last = lane and redis.call('ZREVRANGEBYLEX', r.places, to, from, 'LIMIT', 0, 1)[1]
+        local sum, at = 0, #from - 2
+
+        if not last then
+            return 0
+        end
+        last = string.sub(last, at + 1, at + RANK)
+        if lane[2] < MAX and last <= ask.rank then
+            return lane[2] - (last == ask.rank and place.charge or 0)
+        end
+        to = '(' .. string.sub(from, 2, -2) .. ask.rank
+        for _, member in ipairs(redis.call('ZRANGEBYLEX', r.places, from, to)) do
+            sum = clamp(sum + tonumber(string.match(member, '^%d+', at + RANK + 1)))
+        end
+        return sum
+    end
+
+    local function place_member(waiter, place)
+        return string.format('%s%s%.0f;%s', measured(place.lane), waiter.rank, place.charge, waiter.id)
+    end
+
+    local function lane_enter(r, waiter, place)
+        local lane = r.w.lanes[place.lane] or { 0, 0 }
+        local head_of_lane = first(r, place.lane)
+
+        zadd(r.places, 0, place_member(waiter, place))
+        lives_until(r.places, r.w.lasts)
+        r.w.lanes[place.lane] = { lane[1] + 1, clamp(lane[2] + place.charge) }
+        if not head_of_lane or waiter.rank < head_of_lane.rank then
+            r.first[place.lane] = { rank = waiter.rank, id = waiter.id }
+        end
+        place.kept = true
+        changed(r)
+        waiter_changed(waiter)
+    end
+
+    local function lane_leave(r, waiter, place)
+        local lane = r.w.lanes[place.lane]
+
+        zrem(r.places, place_member(waiter, place), 0)
+        -- A sum that has been cut is no sum any more.
+        r.w.lanes[place.lane] = lane[1] > 1 and { lane[1] - 1, lane[2] < MAX and lane[2] - place.charge or MAX } or nil
+        if r.first[place.lane] and r.first[place.lane].id == waiter.id then
+            r.first[place.lane] = nil
+        end
+        place.kept = false
+        changed(r)
+    end
+
+    -- ---- marks: core/pump.c ----
+
+    local function look_push(waiter)
+        if waiter and not is_look[waiter.id] and not is_doomed[waiter.id] then
+            is_look[waiter.id] = true
+            heap_push(look, waiter)
+        end
+    end
+
+    -- Whether a penalty alone holds it back.
+    local function set_parked(waiter, parked)
+        local score, was = parked and 1 or 0, parked and 0 or 1
+
+        if waiter.parked == parked then
+            return
+        end
+        waiter.parked = parked
+        waiter_changed(waiter)
+        zadd(WAITERS, score, waiter.id, was)
+        queue.cell.parked = queue.cell.parked + score - was
+        changed(queue.cell)
+        for _, place in ipairs(waiter.places) do
+            if place.binds then
+                local r = record_at(place.key)
+
+                zadd(r.watch, score, waiter.id, was)
+                r.w.parked = r.w.parked + score - was
+                changed(r)
+            end
+        end
+    end
+
+    -- Look at all that are parked in the set.
+    local function rouse(set)
+        for _, id in ipairs(redis.call('ZRANGEBYSCORE', set, 1, 1)) do
+            local waiter = waiter_at(id)
+
+            if waiter then
+                set_parked(waiter, false)
+                look_push(waiter)
+            end
+        end
+    end
+
+    local function counter_rouse(r)
+        if r.w.parked > 0 then
+            rouse(r.watch)
+        end
+    end
+
+    local function mark(r, is_less)
+        if r.w.count == 0 then
+            return
+        end
+        if not dirties[r] then
+            dirties[r] = true
+            dirty[#dirty + 1] = r
+        end
+        if is_less and not is_shrunk[r] then
+            is_shrunk[r] = true
+            shrunk[#shrunk + 1] = r
+        end
+        for lane in pairs(r.w.lanes) do
+            local head_of_lane = first(r, lane)
+
+            look_push(head_of_lane and waiter_at(head_of_lane.id))
+        end
+    end
+
+    -- It keeps its place on the counter from now on: those behind it who need the counter must know.
+    local function place_keep(waiter, place)
+        local r = record_at(place.key)
+
+        lane_enter(r, waiter, place)
+        counter_rouse(r)
+        if first(r, place.lane).id == waiter.id then
+            mark(r, false)
+        end
+    end
+
+    -- ---- coming and going ----
+
+    local function can_take(waiter, place)
+        if not place.binds then
+            return true
+        end
+        if is_ahead(place, waiter) then
+            return false
+        end
+        return not kind_of(place.kind).check(counter_of(place), waiter)
+    end
+
+    local function watch(waiter, place)
+        local r = record_at(place.key)
+        local w = r.w
+        local penalty = counter_of(place).penalty
+
+        w.count = w.count + 1
+        w.charge, w.deadline = max(w.charge, place.charge), min(w.deadline, waiter.deadline)
+        w.lasts = max(w.lasts, waiter.deadline + DAY)
+        changed(r)
+        zadd(r.watch, 0, waiter.id)
+        lives_until(r.watch, w.lasts)
+        if penalty_runs(penalty) then
+            alarm_set('p' .. place.key, penalty[2])
+        end
+    end
+
+    local function unwatch(waiter, place)
+        local r = record_at(place.key)
+        local w = r.w
+
+        zrem(r.watch, waiter.id, 0)
+        w.count = w.count - 1
+        changed(r)
+        if w.count == 0 then
+            alarm('w' .. place.key, NEVER, w.wake)
+            w.wake, w.charge, w.deadline = NEVER, 0, NEVER
+        end
+    end
+
+    local function deadline_name(waiter)
+        return 'd' .. string.sub(waiter.rank, 22) .. waiter.id
+    end
+
+    local function begin_places(waiter)
+        local any = false
+
+        for _, place in ipairs(waiter.places) do
+            if not can_take(waiter, place) then
+                place_keep(waiter, place)
+                any = true
+            end
+        end
+        if not any then
+            set_parked(waiter, true)
+        end
+    end
+
+    local function wait(ask, account, index)
+        local cell = cell_at(prefix .. 'lease:' .. ask.id)
+
+        if not ask.rank then
+            queue.rank(ask)
+        end
+
+        local waiter = { id = ask.id, since = now, deadline = ask.deadline, rank = ask.rank, tenant = ask.queue[2],
+            hold = ask.hold, ttl = ask.ttl, retry = ask.retry, critical = ask.critical, may_wait = true, watches = true,
+            parked = false, places = ask.places, account = string.sub(KEYS[3], #prefix + 1), index = index }
+
+        cell.waiter = waiter
+        head.kept, head.changed = max(head.kept, waiter.deadline + 2 * DAY), true
+        queue.enter(waiter)
+        waiter_changed(waiter)
+        zadd(WAITERS, 0, waiter.id)
+        lives_until(WAITERS, head.kept)
+        alarm(deadline_name(waiter), waiter.deadline, NEVER)
+        if penalty_runs(account.penalty) then
+            alarm_set('a' .. waiter.account, account.penalty[2])
+        end
+        for _, place in ipairs(waiter.places) do
+            if place.binds then
+                watch(waiter, place)
+            end
+        end
+        begin_places(waiter)
+    end
+
+    local function unwait(waiter, granted)
+        set_parked(waiter, false)
+        is_look[waiter.id], is_doomed[waiter.id] = nil, nil
+        alarm(deadline_name(waiter), NEVER, waiter.deadline)
+        zrem(WAITERS, waiter.id, 0)
+        queue.leave(waiter, granted)
+        for _, place in ipairs(waiter.places) do
+            if place.binds then
+                local r = record_at(place.key)
+
+                if place.kept then
+                    lane_leave(r, waiter, place)
+                end
+                unwatch(waiter, place)
+                mark(r, false)
+            end
+        end
+        waiter_changed(waiter)
+        cell_at(prefix .. 'lease:' .. waiter.id).waiter = nil
+    end
+
+    local function examined(waiter, stage)
+        local counters = {}
+
+        for i, place in ipairs(waiter.places) do
+            counters[i] = counter_of(place)
+        end
+        return examine(waiter, counters, account_at(prefix .. waiter.account), stage), counters
+    end
+
+    -- ---- refusing those for whom it has become true ----
+
+    local function must_refuse(waiter)
+        return examined(waiter, STILL).refuses
+    end
+
+    local function doom(waiter)
+        if waiter and not is_doomed[waiter.id] and must_refuse(waiter) then
+            is_doomed[waiter.id], is_look[waiter.id] = true, nil
+            heap_push(doomed, waiter)
+        end
+    end
+
+    local function counter_doom(r)
+        r.w.charge, r.w.deadline = 0, NEVER
+        for _, id in ipairs(redis.call('ZRANGE', r.watch, 0, -1)) do
+            local waiter = waiter_at(id)
+
+            if waiter then
+                r.w.charge = max(r.w.charge, place_of(waiter, r.of).charge)
+                r.w.deadline = min(r.w.deadline, waiter.deadline)
+                doom(waiter)
+            end
+        end
+        changed(r)
+    end
+
+    -- Any waiter's place at the counter, for its rules.
+    local function place_at(r)
+        local waiter = waiter_at(redis.call('ZRANGE', r.watch, 0, 0)[1] or '')
+
+        return waiter and place_of(waiter, r.of)
+    end
+
+    -- Less may be there. Asked for the largest charge and the nearest deadline: if that is still fine, all are.
+    local function counter_shrunk(r)
+        local place = r.w.count > 0 and (cell_at(prefix .. r.of).spec or place_at(r))
+        local ask = { deadline = r.w.deadline, may_wait = true }
+
+        if not place then
+            return
+        end
+
+        local kind, c = kind_of(place.kind), counter_of(place, r.of)
+
+        c.charge = r.w.charge
+
+        local b = kind.check(c, ask)
+
+        if (b and (b.refuses or is_late(kind, b, ask))) or
+            (penalty_runs(c.penalty) and ask.deadline < c.penalty[2]) then
+            counter_doom(r)
+        end
+        if b then
+            counter_rouse(r)
+        end
+    end
+
+    local function refuse(waiter, found)
+        local rest = refusal(found)
+
+        happened('refused', waiter.id, rest)
+        cell_at(prefix .. 'lease:' .. waiter.id).refusal = rest
+    end
+
+    local function refuse_doomed()
+        while #shrunk > 0 do
+            local r = table.remove(shrunk, 1)
+
+            is_shrunk[r] = nil
+            counter_shrunk(r)
+        end
+        while #doomed > 0 do
+            local waiter = heap_pop(doomed)
+
+            if is_doomed[waiter.id] then
+                refuse(waiter, (examined(waiter, STILL)))
+                unwait(waiter, false)
+                return true
+            end
+        end
+        return false
+    end
+
+    -- ---- looking ----
+
+    local function is_penalized(waiter)
+        if penalty_runs(account_at(prefix .. waiter.account).penalty) then
+            return true
+        end
+        for _, place in ipairs(waiter.places) do
+            if place.binds and penalty_runs(counter_of(place).penalty) then
+                return true
+            end
+        end
+        return false
+    end
+
+    -- The short set grows only while it could take from all that is in it.
+    local function grow(waiter)
+        local grown = false
+
+        for _, place in ipairs(waiter.places) do
+            if not place.kept and not can_take(waiter, place) then
+                place_keep(waiter, place)
+                grown = true
+            end
+        end
+        return grown
+    end
+
+    local function grant(waiter)
+        local counters = {}
+
+        for i, place in ipairs(waiter.places) do
+            counters[i] = counter_of(place)
+        end
+        happened('granted', waiter.id)
+        unwait(waiter, true)
+        lease_take(waiter, counters)
+    end
+
+    local function look_at(waiter)
+        for _, place in ipairs(waiter.places) do
+            if place.kept and not can_take(waiter, place) then
+                set_parked(waiter, false)
+                return
+            end
+        end
+        if grow(waiter) then
+            set_parked(waiter, false)
+        elseif is_penalized(waiter) then
+            set_parked(waiter, true)
+        else
+            grant(waiter)
+        end
+    end
+
+    -- What has been changed since the last look.
+    local function absorb()
+        while #touched > 0 do
+            local cell = table.remove(touched)
+
+            if cell.kind then
+                local key = string.sub(cell.key, #prefix + 1)
+                local r = record_at(key)
+
+                if r.w.count > 0 and penalty_runs(cell.penalty) then
+                    alarm_set('p' .. key, cell.penalty[2])
+                end
+                mark(r, true)
+            elseif cell.is_account and penalty_runs(cell.penalty) then
+                alarm_set('a' .. string.sub(cell.key, #prefix + 1), cell.penalty[2])
+                for _, id in ipairs(redis.call('ZRANGE', WAITERS, 0, -1)) do
+                    doom(waiter_at(id))
+                end
+            end
+        end
+    end
+
+    local function wake_of(r)
+        local at = NEVER
+
+        for lane in pairs(r.w.lanes) do
+            local head_of_lane = first(r, lane)
+            local waiter = head_of_lane and waiter_at(head_of_lane.id)
+            local place = waiter and place_of(waiter, r.of)
+            local next_change = place and kind_of(place.kind).next_change
+            local c = next_change and counter_of(place)
+            local b = c and kind_of(place.kind).check(c, waiter)
+
+            if b then
+                at = min(at, next_change(c, b, waiter))
+            end
+        end
+        return at <= now and now + 1 or at -- an instant that has passed would be looked at for ever
+    end
+
+    local function wakes_set()
+        for _, r in ipairs(dirty) do
+            if r.w.count > 0 then
+                local at = wake_of(r)
+
+                alarm('w' .. r.of, at, r.w.wake)
+                if r.w.wake ~= at then
+                    r.w.wake = at
+                    changed(r)
+                end
+            end
+        end
+        dirty, dirties = {}, {}
+    end
+
+    local function pump()
+        while true do
+            absorb()
+            if not refuse_doomed() then
+                local waiter
+
+                repeat
+                    waiter = #look > 0 and heap_pop(look)
+                until not waiter or is_look[waiter.id]
+                if not waiter then
+                    break
+                end
+                is_look[waiter.id] = nil
+                look_at(waiter)
+            end
+        end
+        wakes_set()
+    end
+
+    -- ---- time ----
+
+    local function due_alarms()
+        return redis.call('ZRANGEBYSCORE', ALARMS, '-inf', now, 'WITHSCORES')
+    end
+
+    local function fire(member, at)
+        local what, key = string.sub(member, 1, 1), string.sub(member, 2)
+
+        alarm(member, NEVER, at)
+        if what == 'a' then
+            rouse(WAITERS)
+            return
+        end
+
+        local r = record_at(key)
+
+        if what == 'w' then
+            r.w.wake = NEVER
+            changed(r)
+        else
+            counter_rouse(r)
+        end
+        mark(r, what == 'w')
+    end
+
+    -- All deadlines of an instant: nobody gains by one of them before all have been told.
+    local function deadlines_pass()
+        local leaving, alarms = {}, due_alarms()
+
+        for i = 1, #alarms, 2 do
+            local waiter = waiter_at(string.sub(alarms[i], 18))
+
+            if waiter then
+                refuse(waiter, (examined(waiter, DEADLINE)))
+                leaving[#leaving + 1] = waiter
+            else
+                alarm(alarms[i], NEVER, tonumber(alarms[i + 1]))
+            end
+        end
+        for _, waiter in ipairs(leaving) do
+            unwait(waiter, false)
+        end
+    end
+
+    local function instant_pass()
+        while due[due.from] and due[due.from][2] <= now do
+            lease_lose(due[due.from][1], due[due.from][2])
+            due.from = due.from + 1
+        end
+
+        local alarms = due_alarms()
+
+        for i = 1, #alarms, 2 do
+            if string.sub(alarms[i], 1, 1) ~= 'd' then
+                fire(alarms[i], tonumber(alarms[i + 1]))
+            end
+        end
+        pump()
+        deadlines_pass()
+        pump()
+    end
+
+    local function is_sooner(a, b)
+        return a[2] < b[2]
+    end
+
+    -- Everything up to `till`, instant by instant: leases lost, what time brings, grants, then deadlines.
+    local function catch_up(till)
+        due = leases_due(till)
+        due.from = 1
+        now = head.now
+        while true do
+            local alarms = redis.call('ZRANGE', ALARMS, 0, 0, 'WITHSCORES')
+            local at = alarms[2] and tonumber(alarms[2]) or NEVER
+
+            if due.sorted ~= #due then
+                table.sort(due, is_sooner)
+                due.sorted = #due
+            end
+            at = min(at, due[due.from] and due[due.from][2] or NEVER)
+            if at > till then
+                break
+            end
+            now = max(now, at)
+            instant_pass()
+        end
+        now = till
+        leases_passed(due)
+        due = nil
+    end
+
+    -- ---- for the calls ----
+
+    -- A newcomer that takes what a waiter of its priority keeps a place for counts as one that waited: decision 0008.
+    local function pass(ask)
+        for _, place in ipairs(ask.places) do
+            local r = record_at(place.key)
+            local head_of_lane = r.w.count > 0 and first(r, place.lane)
+
+            if head_of_lane and string.sub(head_of_lane.rank, 1, 1) == string.sub(ask.rank, 1, 1) then
+                queue.served(ask.rank)
+                return
+            end
+        end
+    end
+
+    local function finish()
+        pump()
+        if alarmed then
+            local alarms = redis.call('ZRANGE', ALARMS, 0, 0, 'WITHSCORES')
+
+            head.wake, head.changed = alarms[2] and tonumber(alarms[2]) or NEVER, true
+        end
+    end
+
+    return { rank = queue.rank, is_full = queue.is_full, is_ahead = is_ahead, ahead = ahead, others = others,
+        pass = pass, wait = wait, unwait = unwait, catch_up = catch_up, finish = finish, waiter_at = waiter_at }
+end
+
+local function waiting()
+    if not waits then
+        touched = {}
+        waits = waits_make()
+    end
+    return waits
+end
