@@ -472,14 +472,14 @@ bool rn_breaker_is_fresh(rn_breaker *b, ration_time now)
            b->spec->rule.idle_interval_us == 0;
 }
 
-/* Texts with the rule's numbers in them live as long as the rule. */
-static const char *cause_carry(const rn_breaker_spec *spec, const rn_breaker_spec *from, const char *cause)
+/* The rule that its numbers are of goes. */
+static void cause_keep(rn_breaker *b, const char *cause)
 {
-    if (cause == from->tripped)
-        return spec->tripped;
-    if (cause == from->recovered)
-        return spec->recovered;
-    return cause == from->unwell ? spec->unwell : cause;
+    rn_builder text;
+
+    rn_builder_init(&text, b->was, sizeof b->was);
+    rn_builder_str(&text, cause);
+    b->cause = b->was;
 }
 
 static bool counts_alike(const ration_breaker_rule *a, const ration_breaker_rule *b)
@@ -496,11 +496,12 @@ void rn_breaker_carry(rn_breaker *b, ration_time now, rn_breaker *from)
 
     if (!counts_alike(&spec->rule, &from->spec->rule)) {
         rn_breaker_restore(b, now, &record);
+        cause_keep(b, from->cause);
         return;
     }
     *b = *from;
     b->spec = spec;
-    b->cause = cause_carry(spec, from->spec, from->cause);
+    cause_keep(b, from->cause);
     from->results = fresh.results;
     from->ring = fresh.ring;
 }

@@ -47,7 +47,8 @@ typedef struct rn_breaker {
     ration_circuit_state state;
     uint64_t generation;   /* from 1, grows with every state and with every replacement of probes */
     ration_time until;     /* closed: the next idle check; open: the next probe or check; half-open: probes are lost */
-    const char *cause;     /* of the last change, in a few words; "" before the first. Lives as long as the spec */
+    const char *cause;     /* of the last change, in a few words; "" before the first. The spec's, `was`, or static */
+    char was[64];          /* the cause, if other rules have come since: the numbers in it are those it came about by */
     int64_t delay_us;      /* the back-off that runs, or ran last; 0: closed */
     int64_t permits;       /* half-open: not given out */
     int64_t successes;     /* half-open */

@@ -5,7 +5,7 @@
  * The recorder gathers lines and hands over large pieces; a write goes to the page cache, so the loop does not wait for
  * the disk as long as the kernel has memory.
  *
- * Nothing that is there is overwritten but FILE.old: the parts of earlier runs keep their numbers, and those of this one
+ * Nothing that is there is overwritten but FILE.old: parts of earlier runs keep their numbers, and those of this one
  * have the next.
  *
  * Until `begin` all goes into FILE.new, so that a start that fails leaves the recordings of earlier runs alone. Whoever

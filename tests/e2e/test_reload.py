@@ -401,6 +401,7 @@ def test_a_circuit_stays_open_and_its_check_is_the_new_one(provider, gateway):
     reload(gw, config)
     (after,) = gw.status()["breakers"]
     assert after["state"] == "closed" or (circuit["state"], after["state"]) == ("open", "open")
+    assert "9 failures" not in after["cause"]
     gw.until(lambda s: s["breakers"][0]["state"] == "closed", "the new check has closed it")
     assert "/new" in asked
     assert gw.call("GET", "/a/new").status == 200

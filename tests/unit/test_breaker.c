@@ -634,13 +634,54 @@ static void test_causes(void **state)
     rn_breaker_fini(&w.breaker);
 }
 
+/* A circuit under other rules tells what brought it about, in the numbers of that time. */
+static void test_a_cause_outlives_its_rule(void **state)
+{
+    static const ration_breaker_rule rules[] = {
+        {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 2},
+        {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 9},
+        {.strategy = RATION_BREAKER_CONSECUTIVE, .threshold = 7},
+        {.strategy = RATION_BREAKER_COUNT, .size = 10},
+    };
+    const ration_time start = ration_time_of(0), later = ration_time_of(S);
+    world lives[4];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        world_init(&lives[i], &rules[i], 0);
+    for (int i = 0; i < 2; i++) {
+        rn_breaker_pass pass = rn_breaker_enter(&lives[0].breaker, start);
+
+        rn_breaker_result(&lives[0].breaker, start, &pass, false);
+    }
+    for (size_t i = 1; i < 4; i++) {
+        rn_breaker_carry(&lives[i].breaker, start, &lives[i - 1].breaker);
+        rn_breaker_fini(&lives[i - 1].breaker);
+        memset(&lives[i - 1], 'x', sizeof lives[i - 1]); /* the rules of before are gone */
+        CHECK_EQ(lives[i].breaker.state, RATION_BREAKER_OPEN);
+        CHECK_STR(lives[i].breaker.cause, "2 failures in a row");
+    }
+    rn_breaker_advance(&lives[3].breaker, later);
+    CHECK_STR(lives[3].breaker.cause, "the back-off is over");
+    rn_breaker_fini(&lives[3].breaker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closed),      cmocka_unit_test(test_open),      cmocka_unit_test(test_half_open),
-        cmocka_unit_test(test_forged),      cmocka_unit_test(test_probe),     cmocka_unit_test(test_health_check),
-        cmocka_unit_test(test_idle_probe),  cmocka_unit_test(test_check_out), cmocka_unit_test(test_backoff),
-        cmocka_unit_test(test_end_of_time), cmocka_unit_test(test_retry_at),  cmocka_unit_test(test_fresh),
+        cmocka_unit_test(test_a_cause_outlives_its_rule),
+        cmocka_unit_test(test_closed),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_half_open),
+        cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_health_check),
+        cmocka_unit_test(test_idle_probe),
+        cmocka_unit_test(test_check_out),
+        cmocka_unit_test(test_backoff),
+        cmocka_unit_test(test_end_of_time),
+        cmocka_unit_test(test_retry_at),
+        cmocka_unit_test(test_fresh),
         cmocka_unit_test(test_causes),
     };
 
