@@ -241,6 +241,7 @@ bool rn_subject_init(rn_subject *subject, const rn_book *book, const ration_requ
         if (!subject_add(subject, request->vars[i].name, request->vars[i].value))
             return false;
     }
+    subject->plain_count = subject->var_count;
     if (request->endpoint.data != NULL) {
         subject_from_endpoint(provider, request->endpoint, subject, endpoint);
     } else if (request->path.data != NULL && !subject_from_path(provider, request->path, subject, endpoint)) {

@@ -3,12 +3,15 @@
 /*
  * A limit applies to a request when every dimension of its scope has a value and every filter matches; the values in
  * order of the scope's declaration make the key: "acme-meraki/organizationId=549236". Inside a value '/', '=' and '%'
- * are percent-encoded, so different values can never make the same key.
+ * are percent-encoded, so different values can never make the same key. A variable of a path has the value that the
+ * provider reads there, however the client has encoded it.
  *
  * Methods are compared without regard to case, everything else to the byte.
  */
 
 #include "core/scope.h"
+
+#include "base/percent.h"
 
 static const char *const dimension_names[RN_DIMENSION_VAR] = {
     [RN_DIMENSION_INSTANCE] = "instance",     [RN_DIMENSION_PROVIDER] = "provider",
@@ -96,13 +99,20 @@ int rn_scope_init(rn_scope *scope, rn_arena *arena, const ration_limit_rule *rul
     return err != RATION_OK ? err : filters_init(scope, arena, rule, bad);
 }
 
+static size_t var_find(const rn_subject *subject, ration_text name)
+{
+    size_t i = 0;
+
+    while (i < subject->var_count && !rn_text_eq(subject->vars[i].name, name))
+        i++;
+    return i;
+}
+
 ration_text rn_subject_var(const rn_subject *subject, ration_text name)
 {
-    for (size_t i = 0; i < subject->var_count; i++) {
-        if (rn_text_eq(subject->vars[i].name, name))
-            return subject->vars[i].value;
-    }
-    return (ration_text){NULL, 0};
+    const size_t i = var_find(subject, name);
+
+    return i < subject->var_count ? subject->vars[i].value : (ration_text){NULL, 0};
 }
 
 static bool auth_matches(ration_auth_filter filter, bool auth)
@@ -163,11 +173,16 @@ bool rn_scope_key(const rn_scope *scope, const rn_subject *subject, rn_builder *
     for (size_t i = 0; i < scope->count; i++) {
         if (i > 0)
             rn_builder_char(key, '/');
-        if (scope->dimensions[i].kind == RN_DIMENSION_VAR) {
-            rn_builder_key(key, scope->dimensions[i].name);
-            rn_builder_char(key, '=');
+        if (scope->dimensions[i].kind != RN_DIMENSION_VAR) {
+            rn_builder_key(key, dimension_value(&scope->dimensions[i], subject));
+            continue;
         }
-        rn_builder_key(key, dimension_value(&scope->dimensions[i], subject));
+
+        const size_t var = var_find(subject, scope->dimensions[i].name);
+
+        rn_builder_key(key, scope->dimensions[i].name);
+        rn_builder_char(key, '=');
+        rn_percent_key(key, subject->vars[var].value, var >= subject->plain_count);
     }
     return true;
 }

@@ -47,6 +47,7 @@ typedef struct rn_subject {
     ration_text path; /* the template; where none matches, the path itself: what globs look at */
     ration_var vars[RN_VARS_MAX];
     size_t var_count;
+    size_t plain_count; /* the first of them: as they are meant; the others stand so in the path, percent-encoded */
     bool auth;
 } rn_subject;
 

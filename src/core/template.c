@@ -4,6 +4,8 @@
  * Templates and globs are the same thing: a list of segment patterns. A template names variables with `{name}`, a glob
  * uses `*` within a segment; `**` stands for zero or more whole segments in both.
  *
+ * Segments are compared as a provider reads them, decoded, so that an encoding more does not slip past a template.
+ *
  * Matching keeps one point of return, the last `**` passed: an earlier one can never do better, because a later one
  * already takes any number of segments. The same holds for `*` within a segment. So nothing is exponential.
  */
@@ -11,6 +13,8 @@
 #include "core/template.h"
 
 #include <string.h>
+
+#include "base/percent.h"
 
 ration_text rn_path_without_query(ration_text path)
 {
@@ -103,6 +107,7 @@ int rn_template_init(rn_template *template, rn_arena *arena, ration_text text)
     return RATION_OK;
 }
 
+/* Both as a provider reads them; a star that is written `%2A` is a letter. */
 static bool glob_match(ration_text glob, ration_text text)
 {
     size_t g = 0;
@@ -111,15 +116,24 @@ static bool glob_match(ration_text glob, ration_text text)
     size_t retry = 0;
 
     while (t < text.size) {
+        char want = '\0', byte;
+        const size_t size = rn_percent_take(text, t, &byte);
+
         if (g < glob.size && glob.data[g] == '*') {
             star = g++;
             retry = t;
-        } else if (g < glob.size && glob.data[g] == text.data[t]) {
-            g++;
-            t++;
+            continue;
+        }
+
+        const size_t step = g < glob.size ? rn_percent_take(glob, g, &want) : 0;
+
+        if (step > 0 && want == byte) {
+            g += step;
+            t += size;
         } else if (star != SIZE_MAX) {
             g = star + 1;
-            t = ++retry;
+            retry += rn_percent_take(text, retry, &byte);
+            t = retry;
         } else {
             return false;
         }
@@ -133,7 +147,7 @@ static bool segment_match(const rn_segment *segment, ration_text text)
 {
     switch (segment->kind) {
     case RN_SEGMENT_LITERAL:
-        return rn_text_eq(segment->text, text);
+        return rn_text_eq(segment->text, text) || rn_percent_eq(segment->text, text);
     case RN_SEGMENT_VAR:
         return true;
     case RN_SEGMENT_GLOB:

@@ -426,6 +426,23 @@ def test_limits_by_name_and_key(api, listen):
     api.release(lease)
 
 
+def test_one_name_however_it_is_encoded(provider, gateway):
+    """Through the gateway, in a path of the API, as a variable of it: one counter, and no way past it."""
+    limit = {"name": "by-org", "kind": "quota", "max": 5, "window": {"period": "day"}, "scope": {"by": ["var:org"]}}
+    up = provider(lambda _, connection: connection.reply(200, body=b"fine"))
+    gw = gateway(one_provider(up.url, [limit], endpoints=["/orgs/{org}/x"]))
+    api = Api(gw)
+    for path in ("/orgs/a%22b/x", "/%6Frgs/%61%22b/x"):
+        assert gw.call("GET", f"/a{path}").status == 200
+        assert up.requests[-1].target == path  # as the client wrote it
+        api.release(api.granted({**ASK, "path": path}))
+    api.release(api.granted({**ASK, "endpoint": "/orgs/{org}/x", "vars": {"org": 'a"b'}}))
+    assert gw.call("GET", "/a/orgs/a%22%62/x", {"Ration-Timeout": "0"}).status == 429
+    (row,) = api.get("limits").json()["limits"]
+    assert (row["key"], row["used"]) == ('org=a"b', 5)
+    assert api.get("limits/by-org/org%3Da%22b").json()["limits"][0]["key"] == row["key"]
+
+
 def test_pages_that_there_are_not(api):
     api = api(RATE)
     for page in ("/v1/limits/rate", "/v1/limits//a", "/v1/limits/rate/a/b", "/v1/limits/", "/v1", "/v1/acquire/",

@@ -218,8 +218,11 @@ static void templates_name_variables_and_defaults(void **state)
         {"the more specific template", "/o/7/d/8", "org=7", "usual", "devices"},
         {"by name before by variable", "/o/all", NULL, "usual", NULL},
         {"no template", "/x", NULL, "usual", NULL},
-        {"the provider's own limits know the path's variables as they stand", "/o/a%2fb/", "org=a%252fb", "batch",
-         NULL},
+        {"a variable has the value that the provider reads", "/o/a%2fb/", "org=a%2Fb", "batch", NULL},
+        {"however it is encoded", "/o/%61%2Fb", "org=a%2Fb", "batch", NULL},
+        {"a quote", "/o/%22", "org=\"", "batch", NULL},
+        {"a percent sign", "/o/100%25", "org=100%25", "batch", NULL},
+        {"so is a name", "/%6F/7/%64/8", "org=7", "usual", "devices"},
     };
 
     (void)state;
