@@ -81,6 +81,22 @@ bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
     return true;
 }
 
+bool rn_answer_collected(const redisReply *reply, size_t index, rn_fleet_collected *out)
+{
+    const redisReply *const one = item_of(reply->element[3], index);
+
+    if (one == NULL || one->type != REDIS_REPLY_ARRAY)
+        return false;
+    *out = (rn_fleet_collected){
+        .result = number_of(one, 0, RN_ANSWER_UNKNOWN),
+        .at = {number_of(one, 1, RATION_NEVER_US)},
+        .why = item_of(one, 2),
+    };
+    if (out->why != NULL && out->why->type != REDIS_REPLY_ARRAY)
+        out->why = NULL;
+    return true;
+}
+
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count)
 {
     const redisReply *const limit = item_of(reply->element[3], 0);
@@ -166,11 +182,12 @@ static void refuse(const redisReply *why, const rn_route *route, const rn_call_a
     }
 }
 
-void rn_answer_refuse(const rn_fleet_event *event, const rn_route *route, const rn_call_ask *ask, ration_decision *out)
+void rn_answer_refuse(const redisReply *why, ration_time at, const rn_route *route, const rn_call_ask *ask,
+                      ration_decision *out)
 {
-    *out = (ration_decision){.result = RATION_REFUSED, .at = event->at, .retry_at = {RATION_NEVER_US}};
-    if (event->why != NULL)
-        refuse(event->why, route, ask, out);
+    *out = (ration_decision){.result = RATION_REFUSED, .at = at, .retry_at = {RATION_NEVER_US}};
+    if (why != NULL)
+        refuse(why, route, ask, out);
 }
 
 void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out)

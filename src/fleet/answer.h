@@ -48,6 +48,14 @@ int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none);
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out);
 /* The events, in order. False: there are no more. */
 bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out);
+/* What a collect says of one of its ids. False: it has none of that index. */
+typedef struct rn_fleet_collected {
+    int64_t result;        /* GRANTED, QUEUED, REFUSED; DONE: held once and released; UNKNOWN */
+    ration_time at;        /* GRANTED, REFUSED: when */
+    const redisReply *why; /* REFUSED */
+} rn_fleet_collected;
+
+bool rn_answer_collected(const redisReply *reply, size_t index, rn_fleet_collected *out);
 /* The window that is asked for is sent with the call from now on. False: it has as many as there may be. */
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count);
 /* How many leases block what was refused with `guarantee_on_loan`, and the name of one of them. */
@@ -55,6 +63,7 @@ size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *ou
 /* The decision on what was asked; texts are the route's. */
 void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
 /* The same of a refusal of somebody who waited; of `ask` only cost and hold are needed. */
-void rn_answer_refuse(const rn_fleet_event *event, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
+void rn_answer_refuse(const redisReply *why, ration_time at, const rn_route *route, const rn_call_ask *ask,
+                      ration_decision *out);
 
 #endif

@@ -459,12 +459,17 @@ static void write_counters(rn_call *call, const rn_route *route, counter_call wh
     }
 }
 
-/* The members that every call has: 3. */
+/* The members that every call has: 4. */
 static void write_common(rn_call *call, ration_text id)
 {
     rn_pack_key_text(&call->argument, "id", id);
     rn_pack_key_given(&call->argument, "now", call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
     write_all_asked(call);
+    if (call->member.size > 0) {
+        rn_pack_key_text(&call->argument, "member", call->member);
+    } else {
+        rn_pack_key_bool(&call->argument, "member", false);
+    }
 }
 
 /* What orders those who wait: see admit.lua. */
@@ -473,7 +478,7 @@ static void write_queue(rn_call *call, const rn_call_ask *ask)
     rn_pack *const out = &call->argument;
 
     rn_pack_key(out, "queue");
-    rn_pack_array(out, 7);
+    rn_pack_array(out, 8);
     rn_pack_int(out, ask->priority);
     rn_pack_text(out, ask->tenant);
     rn_pack_int(out, ask->cost);
@@ -481,6 +486,7 @@ static void write_queue(rn_call *call, const rn_call_ask *ask)
     rn_pack_bool(out, call->book->fifo);
     rn_pack_int(out, call->book->max_waiters);
     rn_pack_int(out, call->book->max_waiters_per_tenant);
+    rn_pack_int(out, bounded(call->waiter_ttl_us));
 }
 
 /* How a provider's 429s are taken: 2 members. None of the limits is penalized: the account is. */
@@ -525,7 +531,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 12);
+    rn_pack_map(out, 13);
     write_common(call, ask->id);
     rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
     rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
@@ -550,7 +556,7 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
         retry_at.us = RATION_NEVER_US;
-    rn_pack_map(out, 11);
+    rn_pack_map(out, 12);
     write_common(call, id);
     rn_pack_key_bool(out, "status", response->status != 0);
     rn_pack_key_bool(out, "limited", reading.rate_limited);
@@ -571,7 +577,7 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 9);
+    rn_pack_map(out, 10);
     write_common(call, id);
     rn_pack_key_text(out, "outcome", (ration_text){outcome, strlen(outcome)});
     rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
@@ -586,7 +592,7 @@ static int write_plain(rn_call *call, const rn_route *route, ration_text id)
 {
     key_head(call, route->provider->name);
     key_lease(call, route->provider->name, id);
-    rn_pack_map(&call->argument, 3);
+    rn_pack_map(&call->argument, 4);
     write_common(call, id);
     return written(call);
 }
@@ -601,10 +607,26 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
     return write_plain(call, route, id);
 }
 
+int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
+{
+    if (count > RN_CALL_IDS_MAX)
+        return RATION_ERR_FULL;
+    key_head(call, provider);
+    for (size_t i = 0; i < count; i++)
+        key_lease(call, provider, ids[i]);
+    rn_pack_map(&call->argument, 5);
+    write_common(call, (ration_text){"", 0});
+    rn_pack_key(&call->argument, "ids");
+    rn_pack_array(&call->argument, count);
+    for (size_t i = 0; i < count; i++)
+        rn_pack_text(&call->argument, ids[i]);
+    return written(call);
+}
+
 int rn_call_advance(rn_call *call, ration_text provider)
 {
     key_head(call, provider);
-    rn_pack_map(&call->argument, 3);
+    rn_pack_map(&call->argument, 4);
     write_common(call, (ration_text){"", 0});
     return written(call);
 }
@@ -622,6 +644,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_renew(call, what->route, what->id);
     case RN_SCRIPT_CANCEL:
         return rn_call_cancel(call, what->route, what->id);
+    case RN_SCRIPT_COLLECT:
+        return rn_call_collect(call, what->id, what->ids, what->id_count);
     case RN_SCRIPT_ADVANCE:
         return rn_call_advance(call, what->id);
     case RN_SCRIPT_COUNT:

@@ -15,6 +15,7 @@
 #define RN_CALL_KEYS_MAX 256
 #define RN_CALL_WINDOWS_MAX 24
 #define RN_CALL_LIMIT_MAX 256
+#define RN_CALL_IDS_MAX 200 /* leases in one call */
 
 /* What a script has asked for, of this limit, named as in keys: the window that holds this instant; of a share limit,
  * its rule. */
@@ -27,8 +28,10 @@ typedef struct rn_call {
     const rn_book *book;
     const char *fleet;    /* its name, as keys have it */
     ration_text provider; /* of the call as it is written */
-    bool tells_time;      /* a test's */
-    ration_time now;      /* what the caller takes for now */
+    ration_text member;   /* who calls; empty: nobody who is told of waiters or must show that it lives */
+    int64_t waiter_ttl_us;
+    bool tells_time; /* a test's */
+    ration_time now; /* what the caller takes for now */
     rn_call_window windows[RN_CALL_WINDOWS_MAX];
     size_t window_count;
     rn_pack argument;
@@ -68,13 +71,17 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
 int rn_call_renew(rn_call *call, const rn_route *route, ration_text id);
 int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
+/* Of waiters of the member at a provider; at most RN_CALL_IDS_MAX. */
+int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_advance(rn_call *call, ration_text provider);
 
 /* Any of them: what it needs of this is set. */
 typedef struct rn_call_what {
     rn_script_name script;
     const rn_route *route;
-    ration_text id; /* of the lease; of an advance: the provider */
+    ration_text id;         /* of the lease; of an advance or a collect: the provider */
+    const ration_text *ids; /* a collect */
+    size_t id_count;
     const rn_call_ask *ask;
     const ration_response *response;
     const rn_call_end *end;

@@ -26,6 +26,8 @@ int rn_fleet_init(rn_fleet *fleet, const rn_fleet_options *options, ration_time 
     int err = rn_fleet_rules_init(&fleet->rules, mem, options->name, options->rules, start);
 
     rn_call_init(&fleet->call, &fleet->rules.mem, &fleet->rules.book, fleet->rules.name, options->tells_time);
+    fleet->call.member = options->member;
+    fleet->call.waiter_ttl_us = options->waiter_ttl_us;
     if (err != RATION_OK) {
         (void)snprintf(fleet->text, sizeof fleet->text, "%s", fleet->rules.text);
         return err;
@@ -190,6 +192,18 @@ int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_tex
 int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id)
 {
     return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_CANCEL, .route = route, .id = id});
+}
+
+int rn_fleet_collect(rn_fleet *fleet, ration_time now, ration_text provider, const ration_text *ids, size_t count)
+{
+    const rn_call_what what = {.script = RN_SCRIPT_COLLECT, .id = provider, .ids = ids, .id_count = count};
+
+    return run_lease(fleet, now, &what);
+}
+
+bool rn_fleet_collected_at(const rn_fleet *fleet, size_t index, rn_fleet_collected *out)
+{
+    return fleet->reply != NULL && rn_answer_collected(fleet->reply, index, out);
 }
 
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider)

@@ -19,7 +19,9 @@ typedef struct rn_fleet_options {
     const ration_allocator *allocator; /* NULL: the C library's */
     const char *name;                  /* of the fleet */
     rn_redis_options redis;
-    bool tells_time; /* a test: `now` of the calls is the time, not the server's */
+    bool tells_time;       /* a test: `now` of the calls is the time, not the server's */
+    ration_text member;    /* who calls, if it collects what comes of those who wait; borrowed */
+    int64_t waiter_ttl_us; /* with it: how long it may be silent */
 } rn_fleet_options;
 
 typedef struct rn_fleet {
@@ -56,6 +58,9 @@ int rn_fleet_release(rn_fleet *fleet, ration_time now, rn_route *route, ration_t
                      const ration_completion *completion);
 int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id);
 int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id);
+/* What has come of those who wait there. */
+int rn_fleet_collect(rn_fleet *fleet, ration_time now, ration_text provider, const ration_text *ids, size_t count);
+bool rn_fleet_collected_at(const rn_fleet *fleet, size_t index, rn_fleet_collected *out);
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 

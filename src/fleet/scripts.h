@@ -12,6 +12,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_RELEASE,
     RN_SCRIPT_RENEW,
     RN_SCRIPT_CANCEL,
+    RN_SCRIPT_COLLECT,
     RN_SCRIPT_ADVANCE,
     RN_SCRIPT_COUNT,
 } rn_script_name;

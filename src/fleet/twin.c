@@ -262,7 +262,7 @@ static int take_event(rn_twin *twin, const rn_fleet_event *event)
     if (lease == NULL)
         return differ(twin, "the store tells of lease %s, which does not wait", event->key.data);
     if (!granted)
-        rn_answer_refuse(event, lease->route, &lease->ask, &decision);
+        rn_answer_refuse(event->why, event->at, lease->route, &lease->ask, &decision);
     return waiter_event(twin, lease, true, event->at, granted ? NULL : &decision);
 }
 

@@ -22,7 +22,7 @@ import share_traces  # noqa: E402
 import traces  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden"
-CALLS = pathlib.Path(RATION).parent / "tests" / "differential" / "fleet_calls"
+PROGRAMS = pathlib.Path(RATION).parent / "tests" / "differential"
 SLOT = ('{"op":"config","providers":[{"name":"p","limits":[{"name":"slots","kind":"concurrency","max":1}]}],'
         '"accounts":[{"name":"a","provider":"p"}]}\n')
 
@@ -153,8 +153,9 @@ def test_tenants_of_a_fleet(count, status, told, store, tmp_path):
     assert done.returncode == status and told in done.stdout + done.stderr
 
 
-def test_calls(store):
-    done = subprocess.run([CALLS, store.url], capture_output=True, text=True, timeout=120,
+@pytest.mark.parametrize("name", ["fleet_calls", "fleet_waits"])
+def test_calls(name, store):
+    done = subprocess.run([PROGRAMS / name, store.url], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "STDOUT"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert store.ask("DBSIZE").strip() == b"0"

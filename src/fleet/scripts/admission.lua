@@ -142,7 +142,7 @@ local function lease_take(ask, counters)
     lease.critical = ask.critical
     lease.ends_at = ask.hold and min(now + ask.hold, MAX) or NEVER
     lease.ttl = ask.ttl
-    lease.ttl_until = ask.ttl and min(now + ask.ttl, MAX) or NEVER
+    lease.ttl_until = ask.ttl and min(now + min(ask.ttl, ask.told or NEVER), MAX) or NEVER
     lease.status_seen, lease.answered, lease.holds = false, false, {}
     for i, c in ipairs(counters) do
         c.spec, c.charge = ask.places[i], ask.places[i].charge

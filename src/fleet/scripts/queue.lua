@@ -3,8 +3,9 @@
 -- The order among those who wait: core/queue.c. A rank is 37 digits: priority, tag, number of arrival; the smaller goes
 -- first. Tags may pass 2^53, so they have two limbs; they stop where the core's do.
 --
--- `queue` holds the last number of arrival, how many are parked, and of each priority how many wait and V, the largest
--- tag served. `lines` is a sorted set of LENGTH:TENANT and the rank, for the last tag of a tenant and how many it has.
+-- `queue` holds the last number of arrival, how many are parked, of each priority how many wait and V, the largest tag
+-- served, and the members with waiters. `lines` is a sorted set of LENGTH:TENANT and the rank, for the last tag of a
+-- tenant and how many it has.
 -- All is made when somebody waits.
 local function queue_make()
     local BASE = 4503599627370496 -- 2^52; the larger limb is below 4096
@@ -68,16 +69,17 @@ local function queue_make()
         local of = cell.of
 
         return head.waiting > 0 and head.kept or -MAX, cmsgpack.pack(cell.serial, cell.parked, of[1], of[2], of[3],
-            of[4])
+            of[4], cell.members)
     end
 
     local queue = cell_at(prefix .. 'queue')
 
     queue.serial, queue.parked, queue.of = 0, 0, { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } }
+    queue.members = {}
     if queue.raw then
         local of = queue.of
 
-        queue.serial, queue.parked, of[1], of[2], of[3], of[4] = cmsgpack.unpack(queue.raw)
+        queue.serial, queue.parked, of[1], of[2], of[3], of[4], queue.members = cmsgpack.unpack(queue.raw)
     end
     queue.save, queue.is_lease = queue_save, true
 
@@ -168,7 +170,45 @@ local function queue_make()
         end
     end
 
-    return { cell = queue, rank = rank, is_full = is_full, served = served, enter = enter, leave = leave,
+    -- ---- members: { when it was heard of, how many wait, how long it may be silent } ----
+
+    local function member_dies(name)
+        local member = queue.members[name]
+
+        return member and member[1] + member[3] or NEVER
+    end
+
+    -- Returns when it is to be looked for; nil: that stands.
+    local function member_enter(name)
+        local member = queue.members[name] or { now, 0, call.queue[8] }
+
+        member[1], member[2] = now, member[2] + 1
+        queue.members[name] = member
+        return member[2] == 1 and member_dies(name) or nil
+    end
+
+    local function member_leave(name)
+        local member = queue.members[name]
+
+        member[2] = member[2] - 1
+        if member[2] > 0 then
+            return nil
+        end
+        queue.members[name] = nil
+        return NEVER
+    end
+
+    local function heard_of(name)
+        local member = queue.members[name]
+
+        if member and member[1] + SECOND <= now then
+            member[1] = now
+            changed(queue)
+        end
+    end
+
+    return { cell = queue, heard_of = heard_of, member_enter = member_enter, member_leave = member_leave,
+        member_dies = member_dies, rank = rank, is_full = is_full, served = served, enter = enter, leave = leave,
         lives_until = lives_until, measured = measured, by_prefix = by_prefix, heap_push = heap_push,
         heap_pop = heap_pop }
 end

@@ -27,6 +27,9 @@ local function carry_out(main)
     catch_up(clock())
     if head.waiting > 0 then
         waiting()
+        if call.member then
+            waits.heard_of(call.member)
+        end
     end
 
     local result, rest = main()

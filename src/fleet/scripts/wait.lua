@@ -7,11 +7,16 @@
 -- sets find who is meant without looking at all:
 --
 --   waiters        all, by whether a penalty alone holds them back (parked)
---   alarms         instants: `w` a counter's first may go by time alone, `p` and `a` a penalty's end, `d` a deadline
+--   alarms         instants: `w` a counter's first may go by time alone, `p` and `a` a penalty's end, `d` a deadline,
+--                  `m` a member is thought dead, if it is not heard of
 --   watch:COUNTER  who needs the counter, by whether they are parked
 --   places:COUNTER who keeps a place there: LENGTH:LANE, the rank, then CHARGE;ID
 --
 -- `wait:COUNTER` holds how many need it, bounds of what they want, and of each lane how many keep a place, and the sum.
+--
+-- A member is told through a channel what has come of its waiters, and asks for it (collect.lua), as messages get lost.
+-- What is granted to a waiter is held for `told`, at most, until its member has asked. A member that is not heard of
+-- for so long has its waiters refused. Where no member is named, as in a replay, there is none of that.
 --
 -- Whatever changes a counter touches it. Whoever is first there is then looked at, in waiting order, one change at a
 -- time. Invariant, between calls: a waiter keeps a place that it cannot take from, or it is parked.
@@ -27,6 +32,7 @@ local function waits_make()
     local dirty, dirties = {}, {} -- counters whose wake is to be set anew
     local shrunk, is_shrunk = {}, {} -- counters where less may be there
     local alarmed = false
+    local messages = {} -- members and ids
 
     -- ---- sorted sets ----
 
@@ -305,6 +311,21 @@ local function waits_make()
         end
     end
 
+    -- `at` nil: as it was.
+    local function alarm_member(name, at)
+        if at then
+            alarm_set('m' .. name, at)
+        end
+    end
+
+    -- What has come of a waiter is an event, and its member hears of it.
+    local function tell(waiter, ...)
+        happened(...)
+        if waiter.member then
+            messages[#messages + 1] = { waiter.member, waiter.id }
+        end
+    end
+
     local function deadline_name(waiter)
         return 'd' .. string.sub(waiter.rank, 22) .. waiter.id
     end
@@ -332,11 +353,15 @@ local function waits_make()
 
         local waiter = { id = ask.id, since = now, deadline = ask.deadline, rank = ask.rank, tenant = ask.queue[2],
             hold = ask.hold, ttl = ask.ttl, retry = ask.retry, critical = ask.critical, may_wait = true, watches = true,
-            parked = false, places = ask.places, account = string.sub(KEYS[3], #prefix + 1), index = index }
+            parked = false, places = ask.places, account = string.sub(KEYS[3], #prefix + 1), index = index,
+            member = call.member, told = call.member and call.queue[8] }
 
         cell.waiter = waiter
         head.kept, head.changed = max(head.kept, waiter.deadline + 2 * DAY), true
         queue.enter(waiter)
+        if waiter.member then
+            alarm_member(waiter.member, queue.member_enter(waiter.member))
+        end
         waiter_changed(waiter)
         zadd(WAITERS, 0, waiter.id)
         lives_until(WAITERS, head.kept)
@@ -358,6 +383,9 @@ local function waits_make()
         alarm(deadline_name(waiter), NEVER, waiter.deadline)
         zrem(WAITERS, waiter.id, 0)
         queue.leave(waiter, granted)
+        if waiter.member then
+            alarm_member(waiter.member, queue.member_leave(waiter.member))
+        end
         for _, place in ipairs(waiter.places) do
             if place.binds then
                 local r = record_at(place.key)
@@ -443,7 +471,8 @@ local function waits_make()
     local function refuse(waiter, found)
         local rest = refusal(found)
 
-        happened('refused', waiter.id, rest)
+        rest[11] = now
+        tell(waiter, 'refused', waiter.id, rest)
         cell_at(prefix .. 'lease:' .. waiter.id).refusal = rest
     end
 
@@ -499,7 +528,7 @@ local function waits_make()
         for i, place in ipairs(waiter.places) do
             counters[i] = counter_of(place)
         end
-        happened('granted', waiter.id)
+        tell(waiter, 'granted', waiter.id)
         unwait(waiter, true)
         lease_take(waiter, counters)
     end
@@ -600,12 +629,33 @@ local function waits_make()
         return redis.call('ZRANGEBYSCORE', ALARMS, '-inf', now, 'WITHSCORES')
     end
 
+    -- Nobody asks for its waiters any more.
+    local function member_lost(name)
+        local dies_at = queue.member_dies(name)
+
+        if dies_at > now then
+            alarm_set('m' .. name, dies_at)
+            return
+        end
+        for _, id in ipairs(redis.call('ZRANGE', WAITERS, 0, -1)) do
+            local waiter = waiter_at(id)
+
+            if waiter and waiter.member == name then
+                refuse(waiter, { named = { reason = 'store_unavailable', index = 0, bare = true }, retry_at = NEVER })
+                unwait(waiter, false)
+            end
+        end
+    end
+
     local function fire(member, at)
         local what, key = string.sub(member, 1, 1), string.sub(member, 2)
 
         alarm(member, NEVER, at)
         if what == 'a' then
             rouse(WAITERS)
+            return
+        elseif what == 'm' then
+            member_lost(key)
             return
         end
 
@@ -703,6 +753,9 @@ local function waits_make()
 
     local function finish()
         pump()
+        for _, message in ipairs(messages) do
+            redis.pcall('PUBLISH', prefix .. 'wake:' .. message[1], message[2])
+        end
         if alarmed then
             local alarms = redis.call('ZRANGE', ALARMS, 0, 0, 'WITHSCORES')
 
@@ -711,7 +764,8 @@ local function waits_make()
     end
 
     return { rank = queue.rank, is_full = queue.is_full, is_ahead = is_ahead, ahead = ahead, others = others,
-        pass = pass, wait = wait, unwait = unwait, catch_up = catch_up, finish = finish, waiter_at = waiter_at }
+        pass = pass, wait = wait, heard_of = queue.heard_of, unwait = unwait, catch_up = catch_up, finish = finish,
+        waiter_at = waiter_at }
 end
 
 local function waiting()
