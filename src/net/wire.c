@@ -10,6 +10,10 @@
  * minutes, whatever we do with it, and finds a connection by walking the cache. So each TLS connection has a cache of
  * its own, in a share that holds nothing else: nothing is looked through, and finding is O(1).
  *
+ * It also takes an end without a closing alert of TLS for a proper one, which would let anybody on the way cut a
+ * response that only ends with its connection (RFC 9112, 9.8). So OpenSSL is asked to tell of that alert, and an end
+ * without one is an error.
+ *
  * Invariants: libcurl polls the socket until the connection stands, then we do, never both; a wire is closed outside of
  * libcurl's callbacks only.
  */
@@ -24,6 +28,7 @@
 #include <unistd.h>
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 #include <uv.h>
 
 #define STAGE_BYTES 16384 /* one record of TLS */
@@ -39,6 +44,8 @@ struct rn_wire {
     const rn_wire_handlers *handlers;
     void *user;
     bool tls;
+    bool tells_end; /* TLS: it will be known whether the peer has said that it ends */
+    bool ended;     /* and it has */
     CURL *easy;     /* NULL once a plain connection stands */
     CURLSH *share;  /* TLS: a connection cache with this one connection */
     int fd;         /* -1: not connected */
@@ -286,10 +293,53 @@ static void connector_read_news(rn_connector *c)
     }
 }
 
-static bool wire_set_trust(CURL *easy, const rn_wire_options *options)
+static int tls_wire_index(void)
 {
+    static int index = -1;
+
+    if (index < 0)
+        index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    return index;
+}
+
+static void tls_told(const SSL *ssl, int where, int value)
+{
+    rn_wire *wire = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), tls_wire_index());
+
+    if ((where & SSL_CB_READ_ALERT) == SSL_CB_READ_ALERT && (value & 0xFF) == SSL_AD_CLOSE_NOTIFY && wire != NULL)
+        wire->ended = true;
+}
+
+/* OpenSSL's context of this one connection, before it begins. */
+static CURLcode tls_context_made(CURL *easy, void *context, void *user)
+{
+    rn_wire *wire = user;
+
+    (void)easy;
+    if (SSL_CTX_set_ex_data(context, tls_wire_index(), wire) != 1)
+        return CURLE_OUT_OF_MEMORY;
+    SSL_CTX_set_info_callback(context, tls_told);
+    wire->tells_end = true;
+    return CURLE_OK;
+}
+
+/* Another library's context is none of OpenSSL's. */
+static bool tls_is_openssl(void)
+{
+    const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+
+    return info->ssl_version != NULL && strncmp(info->ssl_version, "OpenSSL/3", 9) == 0;
+}
+
+static bool wire_set_trust(rn_wire *wire, const rn_wire_options *options)
+{
+    CURL *easy = wire->easy;
     bool ok = curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, options->alpn ? 1L : 0L) == CURLE_OK;
 
+    if (options->tls && tls_is_openssl()) {
+        ok = ok && curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, tls_context_made) == CURLE_OK;
+        ok = ok && curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, wire) == CURLE_OK;
+    }
     if (options->ca_file != NULL) {
         ok = ok && curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file) == CURLE_OK;
         ok = ok && curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
@@ -329,7 +379,7 @@ static bool wire_set_up(rn_wire *wire, const rn_wire_options *options)
     /* A name that is still being looked up when the handle goes must not stop the loop until it is found. */
     ok = ok && curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK;
 #endif
-    return ok && wire_set_trust(easy, options);
+    return ok && wire_set_trust(wire, options);
 }
 
 rn_wire *rn_wire_open(rn_connector *c, const rn_wire_options *options, const rn_wire_handlers *handlers, void *user)
@@ -444,6 +494,8 @@ ssize_t rn_wire_receive(rn_wire *wire, char *data, size_t size)
         return wire_socket_result(wire, recv(wire->fd, data, size, 0));
     wire->error[0] = '\0';
     const CURLcode code = curl_easy_recv(wire->easy, data, size, &moved);
+    if (code == CURLE_OK && moved == 0 && wire->tells_end && !wire->ended)
+        return wire_broke(wire, "connection closed without TLS close_notify");
     return wire_curl_result(wire, code, moved);
 }
 

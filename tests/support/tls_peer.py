@@ -61,6 +61,13 @@ def serve(conn):
             conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
             conn.unwrap()
             break
+        elif target == b"/whole":
+            conn.sendall(b"HTTP/1.1 200 OK\r\n\r\nhello")
+            conn.unwrap()
+            break
+        elif target == b"/short":
+            conn.sendall(b"HTTP/1.1 200 OK\r\n\r\nhel")
+            break  # without a word of TLS
         elif target == b"/gone":
             break
         else:

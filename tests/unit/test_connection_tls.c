@@ -178,6 +178,8 @@ static void answers_over_tls(void **state)
         {"/trickle", "200 hello end", 5},
         {"/big", "200  end", 3000000},
         {"/cut", "200 helupstream_broken: connection closed amid the body", 3},
+        {"/whole", "200 hello end", 5},
+        {"/short", "200 helupstream_broken: connection closed without TLS close_notify", 3},
     };
     rn_upstream_stats stats;
     stage s;
@@ -196,7 +198,7 @@ static void answers_over_tls(void **state)
     }
     CHECK_ROW(NULL);
     rn_upstream_pool_stats(s.pool, &stats);
-    CHECK_EQ(stats.connects, 1);
+    CHECK_EQ(stats.connects, 3);
     CHECK_EQ(stats.reuses, 3);
     close_stage(&s);
 }
