@@ -151,6 +151,7 @@ static int replay_file(const replay_arguments *arguments, const ration_rules *ru
                             .url = arguments->store,
                             .user = getenv("RATION_STORE_USER"),
                             .password = getenv("RATION_STORE_PASSWORD"),
+                            .ca_file = getenv("RATION_STORE_CA_FILE"),
                             .timeout_us = STORE_TIMEOUT_US,
                         }};
     const rn_replay_options options = {

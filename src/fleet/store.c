@@ -6,7 +6,8 @@
  * one timer serves it. What a turn of the loop has queued is sent by an idle handle, which runs before the loop waits;
  * the same tells of the store's state, so that nobody is called from within a function of the store.
  *
- * A late look is no late answer: before a call is given up, what has arrived meanwhile is read.
+ * A late look is no late answer: before a call is given up, what has arrived meanwhile is read; and one that a busy
+ * loop has not sent yet is not late.
  *
  * Invariants: a call is in `all` from its making to its answer, and in at most one list besides; nothing is called
  * after `closed`.
@@ -85,15 +86,31 @@ static void call_expire(rn_store_call *call)
     }
 }
 
+/* It was made, the loop did something else for long, and nothing has been sent: its time begins now. */
+static void call_renew(rn_store_call *call, uint64_t now_ms)
+{
+    rn_store *const store = call->store;
+
+    call->deadline_ms = now_ms + (uint64_t)store->options.command_timeout_us / 1000;
+    TAILQ_REMOVE(&store->all, call, all_link);
+    TAILQ_INSERT_TAIL(&store->all, call, all_link);
+    rn_store_kick(store);
+}
+
 static void store_expire(rn_store *store, uint64_t now_ms)
 {
     rn_store_call *call;
 
     while ((call = TAILQ_FIRST(&store->all)) != NULL && call->deadline_ms <= now_ms) {
         const uint64_t serial = call->serial;
+        rn_store_node *const node = call->node;
 
-        if (call->node != NULL && call->list != &call->node->queued)
-            rn_node_read(call->node);
+        if (node != NULL && call->list == &node->queued && node->state == RN_NODE_UP && !node->stale) {
+            call_renew(call, now_ms);
+            continue;
+        }
+        if (node != NULL)
+            rn_node_read(node);
         call = TAILQ_FIRST(&store->all);
         if (call != NULL && call->serial == serial)
             call_expire(call);
@@ -153,6 +170,7 @@ void rn_store_call_end(rn_store_call *call, int err, redisReply *reply, const ch
     rn_store *const store = call->store;
     rn_store_answered *const answered = call->answered;
     void *const ctx = call->ctx;
+    redisReply *const outer = store->reply; /* one answer may end other calls */
 
     rn_store_call_file(call, NULL, NULL);
     TAILQ_REMOVE(&store->all, call, all_link);
@@ -167,7 +185,7 @@ void rn_store_call_end(rn_store_call *call, int err, redisReply *reply, const ch
         answered(ctx, err, reply, text);
     if (store->reply != NULL)
         freeReplyObject(store->reply);
-    store->reply = NULL;
+    store->reply = outer;
 }
 
 redisReply *rn_store_take_reply(rn_store *store)

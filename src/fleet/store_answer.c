@@ -211,6 +211,7 @@ void rn_store_waited(void *ctx, int err, const redisReply *reply, const char *te
 
     const bool enough = reply->type == REDIS_REPLY_INTEGER && reply->integer >= (long long)store->options.wait;
 
+    node->short_of = !enough;
     while ((call = TAILQ_FIRST(&node->held)) != NULL) {
         redisReply *const held = call->held;
 

@@ -22,6 +22,7 @@
 
 #define PARTS_MAX 65536
 #define BEAT_MS 1000
+#define PATIENCE 3 /* connections in a row to who is not the master, before calls do not wait for a better one */
 
 static void node_ring(uv_timer_t *timer);
 
@@ -219,11 +220,10 @@ static void node_ready(void *user, int status, int events)
     rn_store_node *const node = user;
 
     (void)events;
-    if (status < 0) {
-        rn_node_break(node, uv_strerror(status));
-        return;
-    }
     rn_node_read(node);
+    /* libuv knows of an error only that it is one; reading has said which. */
+    if (status < 0)
+        rn_node_break(node, uv_strerror(status));
     rn_node_flush(node);
 }
 
@@ -317,6 +317,7 @@ void rn_node_break(rn_store_node *node, const char *text)
 {
     rn_store *const store = node->store;
     const bool again = node->state == RN_NODE_UP && node->proven;
+    const bool retired = node->stale;
     rn_store_calls failing = TAILQ_HEAD_INITIALIZER(failing);
     rn_store_call *call;
     uint64_t pause_ms = 0;
@@ -326,8 +327,8 @@ void rn_node_break(rn_store_node *node, const char *text)
     node_tell(node, text);
     node_drop(node);
     if (!again && !node_has_other_place(node)) {
-        node->down = true;
         node->failures++;
+        node->down = !retired || node->failures > PATIENCE;
         pause_ms = rn_backoff_ms(node->failures, rn_store_random(store));
     }
     while ((call = TAILQ_FIRST(&node->held)) != NULL || (call = TAILQ_FIRST(&node->sent)) != NULL ||
@@ -354,7 +355,7 @@ void rn_node_retire(rn_store_node *node, const char *text)
 {
     if (node->state != RN_NODE_UP)
         return;
-    node_tell(node, text);
+    (void)snprintf(node->text, sizeof node->text, "%s", text);
     node->stale = true;
     node->proven = false;
     rn_store_kick(node->store);
@@ -441,15 +442,17 @@ static void node_put_script(rn_store_node *node, rn_store_call *call)
     }
 }
 
+/* While replicas are missing patience is short: a WAIT holds up what is behind it. */
 static void node_put_wait(rn_store_node *node)
 {
     const rn_store_options *const options = &node->store->options;
     char count[16];
     char wait[24];
+    const long long wait_ms = node->short_of ? 1 : (long long)options->command_timeout_us / 4000 + 1;
     const ration_text words[] = {
         RN_TEXT("WAIT"),
         {count, (size_t)snprintf(count, sizeof count, "%u", options->wait)},
-        {wait, (size_t)snprintf(wait, sizeof wait, "%lld", (long long)options->command_timeout_us / 2000 + 1)},
+        {wait, (size_t)snprintf(wait, sizeof wait, "%lld", wait_ms)},
     };
 
     node_put_own(node, 3, words, rn_store_waited);

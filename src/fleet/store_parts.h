@@ -108,6 +108,7 @@ struct rn_store_node {
     bool mapped;                   /* has slots of the cluster */
     bool asked;                    /* for the map, in vain */
     bool loading[RN_SCRIPT_COUNT]; /* a script is on its way there */
+    bool short_of;                 /* replicas, by the last WAIT */
     unsigned failures;
     unsigned greetings; /* outstanding */
     rn_wire *wire;

@@ -8,14 +8,13 @@ another one.
 import concurrent.futures
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 import pytest
 
 from house import RATION, ROOT, until
-from test_outside import free_port
+from redis_house import Redis, missing
 
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
 import share_traces  # noqa: E402
@@ -31,31 +30,18 @@ def acquire(at, name):
     return f'{{"at":{at},"op":"acquire","id":"{name}","account":"a"}}\n'
 
 
-class Store:
-    """Debian's Redis on a socket and a port of its own, without a disk."""
+class Store(Redis):
+    """Asked for by its socket."""
 
     def __init__(self, folder, *options):
-        self.path = folder / "s"
-        self.port = free_port()
+        super().__init__(folder, *options)
         self.url = f"unix:{self.path}"
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.path),
-             "--save", "", "--appendonly", "no", "--dir", str(folder), *options], stdout=subprocess.DEVNULL)
-        until(lambda: b"PONG" in self.ask("PING") or b"NOAUTH" in self.ask("PING"), "a store that answers")
-
-    def ask(self, *words):
-        done = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, timeout=30)
-        return done.stdout + done.stderr
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server")
+    if missing() is not None:
+        pytest.skip(f"no {missing()}")
     one = Store(tmp_path_factory.mktemp("redis"))
     yield one
     one.close()
