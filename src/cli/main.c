@@ -91,9 +91,10 @@ static const rn_command commands[] = {
      "are compared with the lines recorded in the trace instead: the first that differs is shown, and the status\n"
      "is 1. A malformed line is named as file:line:column and ends the replay with status 2.\n"
      "With --store the scripts of a fleet decide in that Redis beside the engine, in keys of their own that are\n"
-     "removed afterwards: redis://HOST:PORT or unix:PATH, with RATION_STORE_USER and RATION_STORE_PASSWORD of the\n"
-     "environment. The first answer in which they differ is shown, and the status is 1. Share and adaptive limits,\n"
-     "strict quotas, breakers and requests that wait are not possible there yet: status 2.",
+     "removed afterwards: redis://HOST:PORT, rediss: for TLS, redis+sentinel://HOST:PORT/MASTER, redis+cluster:\n"
+     "or unix:PATH, with RATION_STORE_USER, RATION_STORE_PASSWORD and RATION_STORE_CA_FILE of the environment.\n"
+     "The first answer in which they differ is shown, and the status is 1. Strict quotas, breakers, state, step,\n"
+     "reload and what operators do are not possible there yet: status 2.",
      rn_cmd_replay},
     {"ledger", "show FILE | export FILE [--format json|csv]", "what a ledger holds, also while a gateway has it open",
      "show prints tables for people, times in UTC. export prints every record as a line of JSON, in the form that a\n"

@@ -331,6 +331,18 @@ def test_users_and_passwords(tmp_path):
             assert "WRONGPASS" in client.until_down()
 
 
+def test_the_rights_that_are_enough(redis):
+    """Those that docs/internals/fleet.md names."""
+    lines = (ROOT / "docs" / "internals" / "fleet.md").read_text().split("* **Rights.** `", 1)[1]
+    redis.ask("SCRIPT", "FLUSH")
+    assert b"OK" in redis.ask("ACL", "SETUSER", "lean", "on", ">x", *lines.split("`", 1)[0].split())
+    with Client(redis.url, user="lean", password="x", **PATIENT).until_up() as client:
+        assert client.admit("i") == "ok granted"
+        client.tell("hear ration:ch")
+        until(lambda: redis.ask("PUBLISH", "ration:ch", "1").strip() == b"1", "a listener")
+        assert client.ask("CONFIG", "GET", "x").startswith("io NOPERM")
+
+
 # ---- TLS
 
 

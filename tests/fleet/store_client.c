@@ -180,7 +180,7 @@ static void do_admit(const char *tag, ration_text id)
     request.provider = ration_text_of("p");
     if (rn_fleet_rules_ask(&rules, ration_time_of(0), &request, &ask, &route, &decision) != RATION_OK || route == NULL)
         die("no route");
-    rn_call_init(&argument, rn_mem_default(), rules.name, false);
+    rn_call_init(&argument, rn_mem_default(), &rules.book, rules.name, false);
     if (rn_call_admit(&argument, route, &ask) != RATION_OK)
         die("no call");
     rn_call_keys(&argument, keys);
