@@ -509,8 +509,9 @@ typedef struct ration_reporter {
     void *ctx;
     uint32_t kinds;         /* of limits whose counters are wanted, a bit (1u << kind) for each; 0: all */
     ration_text limit, key; /* only the counters of limits of this name, at this key, and their leases; absent: all */
+    size_t most;            /* so many counters at most, those that matter most, see below; 0: all */
     bool timelines;         /* of quotas; each costs its length */
-    bool asleep;            /* also what was kept and nobody has asked for yet; without `kinds` only */
+    bool asleep;            /* also what was kept and nobody has asked for yet; without `kinds` and `most` only */
     void (*counter)(void *ctx, const ration_counter_report *report);
     void (*penalty)(void *ctx, const ration_penalty_report *report);
     void (*lease)(void *ctx, const ration_lease_report *report);
@@ -526,6 +527,10 @@ typedef struct ration_reporter {
  * in the counters of these kinds. Where `kinds`, `limit` or `key` choose counters, penalties are told of these alone;
  * those of accounts only without `limit` and `key`. LIMITS and STATS call `throttled` for each limit of the rules, and
  * once for each provider.
+ *
+ * With `most` the counters of LIMITS and STATS are those that matter most, in the same order: paused ones and those
+ * with a penalty before those with waiters, of these the ones with more of them first, then the fullest; penalties are
+ * told of these alone. Memory is then for `most` of them, and only these are sorted.
  */
 RATION_API int ration_engine_report(ration_engine *engine, ration_time now, ration_report_kind kind,
                                     const ration_reporter *reporter);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "core/asleep.h"
+#include "core/weight.h"
 
 typedef bool less_fn(const void *a, const void *b);
 
@@ -60,7 +61,8 @@ static uint32_t provider_index(const ration_engine *engine, const rn_limit *limi
 typedef struct row {
     rn_counter *counter;
     uint32_t provider;
-    bool asleep; /* it is the report's own */
+    bool asleep;     /* it is the report's own */
+    uint64_t weight; /* where only the weightiest are wanted */
 } row;
 
 static bool row_less(const void *a, const void *b)
@@ -282,8 +284,10 @@ static int report_sorted(const ration_engine *engine, const void **sorted, size_
 typedef struct rows {
     const ration_reporter *reporter;
     row *items;
-    const void **sorted;
+    const void **sorted; /* where there were more than `most`: a heap, at whose top the first to go is */
     size_t count;
+    size_t most; /* that there is room for */
+    bool chosen; /* more may come than that: each is weighed */
 } rows;
 
 static bool is_asked_for(const ration_reporter *reporter, const rn_counter *counter)
@@ -294,15 +298,46 @@ static bool is_asked_for(const ration_reporter *reporter, const rn_counter *coun
 
 static void rows_put(const ration_engine *engine, rows *all, rn_counter *counter, bool asleep)
 {
-    all->items[all->count] = (row){counter, provider_index(engine, counter->limit), asleep};
+    all->items[all->count] = (row){counter, provider_index(engine, counter->limit), asleep, 0};
     all->sorted[all->count] = &all->items[all->count];
     all->count++;
 }
 
+/* The heavier one; of equals the one that comes first. */
+static bool heavier(const void *a, const void *b)
+{
+    const row *x = a;
+    const row *y = b;
+
+    return x->weight != y->weight ? x->weight > y->weight : row_less(a, b);
+}
+
+/* One more, or one instead of the lightest. */
+static void rows_weigh(const ration_engine *engine, rows *all, rn_counter *counter)
+{
+    const row fresh = {counter, provider_index(engine, counter->limit), false, rn_counter_weight(counter, engine->now)};
+
+    if (all->count < all->most) {
+        all->items[all->count] = fresh;
+        all->sorted[all->count] = &all->items[all->count];
+        all->count++;
+        for (size_t i = all->count / 2; all->count == all->most && i-- > 0;)
+            sift(all->sorted, all->count, i, heavier);
+    } else if (heavier(&fresh, all->sorted[0])) {
+        *(row *)(uintptr_t)all->sorted[0] = fresh;
+        sift(all->sorted, all->count, 0, heavier);
+    }
+}
+
 static void rows_add(const ration_engine *engine, rows *all, rn_counter *counter)
 {
-    if (is_asked_for(all->reporter, counter))
+    if (!is_asked_for(all->reporter, counter))
+        return;
+    if (all->chosen) {
+        rows_weigh(engine, all, counter);
+    } else {
         rows_put(engine, all, counter, false);
+    }
 }
 
 static int rows_add_asleep(const ration_engine *engine, rows *all)
@@ -386,12 +421,16 @@ static int report_limits(const ration_engine *engine, ration_report_kind kind, c
 {
     const uint32_t kinds = wanted_kinds(kind, reporter);
     const size_t awake = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
-    const size_t asleep = kinds == 0 && reporter->asleep ? engine->world->routes.kept.counters.size : 0;
-    const size_t most = awake + asleep;
+    const bool chosen = reporter->most > 0 && reporter->counter != NULL && awake > reporter->most;
+    const size_t asleep =
+        kinds == 0 && reporter->asleep && reporter->most == 0 ? engine->world->routes.kept.counters.size : 0;
+    const size_t most = chosen ? reporter->most : awake + asleep;
     rows all = {
         .reporter = reporter,
         .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
         .sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *)),
+        .most = most,
+        .chosen = chosen,
     };
     int err = RATION_ERR_NOMEM;
 

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "serve/api.h"
+#include "serve/api_parts.h"
 #include "serve/reply.h"
 #include "serve/status.h"
 #include "serve/web.h"
@@ -201,7 +202,11 @@ static void page_answer(rn_control *control, rn_inbound *in, const struct page *
 
     rn_output_init(&body, rn_mem_default(), RN_STATUS_MAX);
     const int status = page->write(control, &body);
-    rn_reply(in, status, page->type, NULL, &body);
+    if (status == 503 && !page->open) {
+        rn_api_fail(in, RATION_ERR_NOMEM);
+    } else {
+        rn_reply(in, status, page->type, NULL, &body);
+    }
     rn_output_fini(&body);
 }
 

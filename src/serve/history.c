@@ -119,8 +119,10 @@ static void on_counter(void *ctx, const ration_counter_report *counter)
 static void rows_take(sample *into, ration_time at, rn_decider *decider)
 {
     rows r = {.count = 0};
-    const ration_reporter reporter = {
-        .ctx = &r, .kinds = 1u << RATION_KIND_ADAPTIVE | 1u << RATION_KIND_SHARE, .counter = on_counter};
+    const ration_reporter reporter = {.ctx = &r,
+                                      .kinds = 1u << RATION_KIND_ADAPTIVE | 1u << RATION_KIND_SHARE,
+                                      .most = RN_HISTORY_ROWS,
+                                      .counter = on_counter};
 
     rn_output_init(&r.all, rn_mem_default(), RN_HISTORY_ROWS_BYTES);
     rn_output_init(&r.one, rn_mem_default(), RN_HISTORY_ROWS_BYTES);

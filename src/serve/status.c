@@ -204,6 +204,8 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
         reporter.limit = only->limit;
         reporter.key = only->key;
     }
+    const bool chosen = only == NULL && reporter.counter != NULL && totals.counters > RN_STATUS_ROWS;
+    reporter.most = chosen ? RN_STATUS_ROWS : 0;
     reporter.asleep = only != NULL || totals.counters + totals.asleep <= RN_STATUS_ROWS;
     reporter.timelines = only != NULL || totals.counters + (reporter.asleep ? totals.asleep : 0) <= RN_PROJECTED_MAX;
     rn_trace_report_init(&rows.report, all->out, RATION_REPORT_LIMITS, &names);
@@ -212,6 +214,8 @@ static int list_write(overruns *all, const char *name, const char *omitted, rn_s
     rn_output_open(all->out, name, '[');
     const int err = all->decider->ops->report(all->decider, all->now, RATION_REPORT_LIMITS, &reporter);
     rn_output_close(all->out, ']');
+    if (chosen)
+        rows.room.omitted = totals.counters - rows.room.written;
     if (rows.room.omitted > 0)
         rn_output_int(all->out, omitted, (int64_t)rows.room.omitted);
     if (!reporter.asleep && reporter.counter != NULL)

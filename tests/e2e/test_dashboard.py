@@ -207,6 +207,15 @@ def test_limits_shows_its_snapshot(browser, busy):
         assert number(waiting) == row["waiting"]
 
 
+def column(browser, chart):
+    """What a chart is drawn from: by series, the texts of its table."""
+    table = f"document.querySelector('[aria-labelledby={chart}-name] table')"
+    names = browser.evaluate(code=f"[...{table}.querySelectorAll('thead th')].map((th) => th.textContent)")
+    rows = browser.evaluate(code=f"[...{table}.querySelectorAll('tbody tr')]"
+                                 ".map((row) => [...row.children].map((cell) => cell.textContent))")
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+
+
 MANY, BATCH = 5000, 100
 
 
@@ -293,6 +302,43 @@ def test_charts_know_of_the_time_before(browser, provider, gateway):
     assert browser.seen()["errors"] == []
 
 
+ROW = {"provider": "p", "limit": "width", "key": "a", "kind": "adaptive"}
+TENANTS = {"lender": {"held": 0, "lent": 2, "borrowed": 0, "deficitUnitMs": 0},
+           "borrower": {"held": 3, "lent": 0, "borrowed": 2, "deficitUnitMs": 4500}}
+
+
+def test_adaptive_limits_and_tenants_of_the_time_before(browser, provider, gateway):
+    """A limit that went down is marked, whenever; what it and tenants stood at is drawn from the server's samples."""
+    share = {"name": "shared", "kind": "share", "ceiling": 4, "counts": "requests", "reclaimHorizon": "1s",
+             "idleAfter": "2s", "tenants": {"lender": 2, "borrower": 2}, "scope": {"by": ["account"]}}
+    width = {"name": "width", "kind": "adaptive", "initialLimit": 8, "scope": {"by": ["account"]}}
+    gw = gateway(one_provider(provider(lambda r, c: c.reply(429, {"Retry-After": "1"}, b"x")).url, [share, width]))
+    assert gw.call("GET", "/a/x", {"Ration-Tenant": "borrower"}).status == 429
+    gw.until(lambda s: s["totals"]["outcomes"]["throttled"] == 1, "it has ended")
+    past = json.loads(get(gw, "/v1/history")[2])
+    down, = past["moves"]
+    assert (down["limit"], down["key"], down["before"], down["current"] < 8) == ("width", "a", 8, True)
+    limits = [{**ROW, "held": 5, "current": 8},
+              {**ROW, "limit": "shared", "kind": "share", "held": 3, "tenants": TENANTS}]
+    earlier = {**past["samples"][0], "at": past["samples"][0]["at"] - 300_000, "limits": limits}
+    browser.open(url=url(gw, "#/charts"), patches={"/v1/history": {"samples": [earlier, *past["samples"]]}})
+    browser.until(code="document.querySelectorAll('[data-plot] canvas').length >= 2")
+    columns = {name: shown for chart in ("adaptive", "tenants") for name, shown in column(browser, chart).items()}
+    assert columns["Stands at"][0] == "8" and columns["Stands at"][-1] == str(down["current"])
+    assert columns["Held"][0] == "5"
+    assert [text for text in columns["Went down"] if text != "–"] == [str(down["current"])]
+    assert (columns["lender"][0], columns["borrower"][0]) == ("0", "3")
+    for measure, want in (("borrowed", "2"), ("deficit", "4.5")):
+        choose = f"((e) => {{ e.value = '{measure}'; e.onchange({{ target: e }}) }})"
+        browser.evaluate(code=f"{choose}(document.getElementById('measure'))")
+        assert column(browser, "tenants")["borrower"][0] == want
+    assert browser.seen()["errors"] == []
+    # The server's own samples have them too, from the next one on.
+    until(lambda: json.loads(get(gw, "/v1/history")[2])["samples"][-1]["limits"], "a sample with limits")
+    rows = {row["limit"]: row for row in json.loads(get(gw, "/v1/history")[2])["samples"][-1]["limits"]}
+    assert set(rows) == {"shared", "width"} and set(rows["shared"]["tenants"]) == {"lender", "borrower"}
+
+
 def test_loans_are_drawn(browser, gateway):
     """A tenant holds more than its guarantee while the other is idle: who lends, who borrows, how much."""
     share = {"name": "shared", "kind": "share", "ceiling": 4, "counts": "requests", "reclaimHorizon": "300ms",
@@ -359,6 +405,42 @@ def test_everybody_can_use_it(browser, busy, scheme, width):
         browser.until(code="document.querySelector('main h1')")
         faults = [one for one in browser.axe() if one["impact"] in ("serious", "critical")]
         assert faults == [], view
+
+
+FLEET = {
+    "state": "up", "since": 1767571200000, "configDiffers": False, "localLeases": 0, "localLimit": 4, "unavailable": 0,
+    "toldLate": 0, "toldNever": 0,
+    "members": [
+        {"id": "1", "instance": "east", "config": "c0ffee", "heardMs": 0, "self": True},
+        {"id": "2", "instance": "<b>west", "config": "decade", "heardMs": 2500, "self": False},
+    ],
+    "scripts": [{"name": "admit", "calls": 1234, "p50Us": 250, "p99Us": 1500}],
+}
+
+
+@pytest.mark.parametrize(("more", "headline", "words"), [
+    ({}, "Nothing is limited", ["up since", "shared by 2 gateways"]),
+    ({"state": "degraded", "localLeases": 3, "lastError": "<i>gone"}, "Nothing is limited",
+     ["this gateway grants some leases by itself", "3 of at most 4", "<i>gone"]),
+    ({"state": "down"}, "no lease is granted until it does", ["0 of at most 4"]),
+    ({"configDiffers": True}, "Nothing is limited", ["goes by other rules than this one"]),
+], ids=["up", "degraded", "down", "roll-out"])
+def test_a_fleet_is_shown(browser, quiet, more, headline, words):
+    browser.open(url=url(quiet), csp=bool(more), patches={"/v1/status": {"fleet": {**FLEET, **more}}})
+    browser.until_text("h1", headline)
+    page = browser.text("main")
+    for text in words:
+        assert text in page, text
+    assert "east (this one)" in page and "2.5 s ago" in page and "<b>west" in page
+    assert browser.text("[data-script=admit]") == "admit1,234250 µs1,500 µs"
+    faults = browser.axe() if not more else []
+    assert [one for one in faults if one["impact"] in ("serious", "critical")] == []
+
+
+def test_without_a_fleet_none_is_shown(browser, quiet):
+    browser.open(url=url(quiet))
+    browser.until_text("h1", "Nothing is limited")
+    assert browser.evaluate(code="document.querySelector('[data-fleet]')") is None
 
 
 def test_a_limit_that_binds_appears(browser, provider, gateway):
@@ -479,6 +561,43 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser, closed):
     browser.until_text("#link", "Live")
     assert browser.evaluate(code="Object.values(localStorage).length") == 0
     assert browser.evaluate(code="location.href").endswith(":%d/" % gw.control_port)
+
+
+def governed_row(gw):
+    return json.loads(get(gw, "/v1/status", Authorization="Bearer sesame")[2])["limits"][0]
+
+
+@pytest.fixture
+def governed(tmp_path):
+    """A client that may only call, and one that may only look."""
+    config = one_provider("http://127.0.0.1:9", [slots(2)], settings={"token": "sesame"})
+    config["clients"] = [{"name": "billing", "token": "penny", "accounts": ["a"]},
+                         {"name": "watch", "token": "look", "accounts": [], "view": True}]
+    gw = Gateway(config, tmp_path)
+    yield gw
+    try:
+        assert gw.stop() == 0, gw.text()
+    finally:
+        gw.kill()
+
+
+def test_what_a_token_may_not(browser, governed):
+    """Who may not look is told so when it signs in, in the server's words; who may only look, when it acts."""
+    assert governed.call("GET", "/a/x", {"Ration-Token": "penny"}).status == 502
+    browser.open(url=url(governed))
+    for token, says in (("penny", "This token does not do: "), ("look", None)):
+        browser.until_text("h1", "Sign in")
+        browser.fill(selector="#token", text=token)
+        browser.press(key="Enter")
+        if says:
+            browser.until_text(".fault", says)
+            assert "billing" in browser.text(".fault")
+    browser.until_text("#link", "Live")
+    browser.go(hash="#/limit/p/slots/a")
+    browser.click(selector="[data-act=pause]")
+    browser.click(selector="#confirm-yes")
+    assert "watch" in browser.until_text("dialog .fault", "may")
+    assert governed_row(governed)["key"] == "a" and "paused" not in governed_row(governed)
 
 
 SHOTS = {"now": "light", "limit/storefront/in-flight/shop": "light", "charts": "dark"}

@@ -3,7 +3,10 @@
 #include "support/failalloc.h"
 #include "support/world.h"
 
+#include <ration/operate.h>
+
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MS(n) ((int64_t)(n)*1000)
 #define UNIT RATION_UNIT
@@ -382,6 +385,103 @@ static void many_keys_are_sorted(void **state)
     world_fini(&w);
 }
 
+/* Every counter that there may be, with what it stands at. */
+static void few_stand(const ration_allocator *mem)
+{
+    static const ration_limit_rule limit = {
+        .name = "zz", .kind = RATION_KIND_CONCURRENCY, .scope = by_x, .scope_count = 1, .max = 4 * UNIT};
+    static const char *const more[] = {"m account=acc x=3 wait=10", "n account=acc x=5 wait=10",
+                                       "o account=acc x=5 wait=10"};
+    static const int taken[] = {[3] = 4, [5] = 4, [6] = 4, [100] = 3, [200] = 3};
+    const ration_counter_name paused = {.limit = {"zz", 2}, .key = {"x=7", 3}};
+    ration_account_rule accounts[2];
+    ration_provider_rule provider;
+    ration_rules rules;
+    char ask[64];
+
+    world_rules(&rules, &provider, accounts, &limit, 1);
+    CHECK_EQ(world_init_rules(&w, &rules, mem), RATION_OK);
+    for (int x = 0; x < 300; x++) {
+        const int times = x < (int)(sizeof taken / sizeof taken[0]) && taken[x] > 0 ? taken[x] : 1;
+
+        for (int i = 0; i < times; i++) {
+            snprintf(ask, sizeof ask, "a%d-%d account=acc x=%d", x, i, x);
+            CHECK_STR(world_ask(&w, 0, ask), "granted");
+        }
+    }
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        CHECK_STR(world_ask(&w, 0, more[i]), "queued");
+    CHECK_EQ(ration_engine_pause(w.engine, ration_time_of(0), &paused), RATION_OK);
+}
+
+static void the_few_that_matter_most(void **state)
+{
+    static const struct {
+        const char *why;
+        size_t most;
+        const char *want;
+    } rows[] = {
+        {"one: it is paused", 1, "p/zz@x=7 1 of 4; "},
+        {"two: and the one with the most waiters", 2, "p/zz@x=5 4 of 4 2 wait; p/zz@x=7 1 of 4; "},
+        {"three: with a waiter", 3, "p/zz@x=3 4 of 4 1 wait; p/zz@x=5 4 of 4 2 wait; p/zz@x=7 1 of 4; "},
+        {"four: full", 4, "p/zz@x=3 4 of 4 1 wait; p/zz@x=5 4 of 4 2 wait; p/zz@x=6 4 of 4; p/zz@x=7 1 of 4; "},
+        {"five: nearly full; of equals the first", 5,
+         "p/zz@x=100 3 of 4; p/zz@x=3 4 of 4 1 wait; p/zz@x=5 4 of 4 2 wait; p/zz@x=6 4 of 4; p/zz@x=7 1 of 4; "},
+    };
+    (void)state;
+
+    few_stand(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const ration_reporter some = {.most = rows[i].most, .counter = say_counter};
+
+        CHECK_ROW(rows[i].why);
+        CHECK_STR(report(0, RATION_REPORT_LIMITS, &some), rows[i].want);
+    }
+    world_fini(&w);
+}
+
+/* An allocator that knows the largest block that it was asked for. */
+static void *measured_allocate(void *ctx, size_t size)
+{
+    size_t *const largest = ctx;
+
+    *largest = size > *largest ? size : *largest;
+    return malloc(size);
+}
+
+static void *measured_resize(void *ctx, void *block, size_t size)
+{
+    size_t *const largest = ctx;
+
+    *largest = size > *largest ? size : *largest;
+    return realloc(block, size);
+}
+
+static void measured_release(void *ctx, void *block)
+{
+    (void)ctx;
+    free(block);
+}
+
+/* What the few are chosen from takes no memory, so nothing of it is sorted either. */
+static void what_is_not_wanted_is_not_gathered(void **state)
+{
+    size_t largest = 0;
+    const ration_allocator mem = {measured_allocate, measured_resize, measured_release, &largest};
+    const ration_reporter all = {.counter = say_counter};
+    const ration_reporter some = {.most = 10, .counter = say_counter};
+    (void)state;
+
+    few_stand(&mem);
+    largest = 0;
+    (void)report(0, RATION_REPORT_LIMITS, &all);
+    CHECK(largest > 300 * sizeof(void *));
+    largest = 0;
+    (void)report(0, RATION_REPORT_LIMITS, &some);
+    CHECK(largest > 0 && largest < 30 * sizeof(void *) * 2);
+    world_fini(&w);
+}
+
 static void a_report_without_memory_is_an_error_and_harmless(void **state)
 {
     failalloc memory;
@@ -422,6 +522,8 @@ int main(void)
         cmocka_unit_test(leases_come_by_serial),
         cmocka_unit_test(callbacks_may_be_absent),
         cmocka_unit_test(many_keys_are_sorted),
+        cmocka_unit_test(the_few_that_matter_most),
+        cmocka_unit_test(what_is_not_wanted_is_not_gathered),
         cmocka_unit_test(a_report_without_memory_is_an_error_and_harmless),
     };
 

@@ -215,7 +215,8 @@ export function view(store, args) {
             h(
                 "p",
                 { class: "banner" },
-                `${number(status.limitsOmitted)} more keys are not in the status. Ask for one by its name.`,
+                `Those that matter most: paused, with waiters, full. ${number(status.limitsOmitted)} more keys ` +
+                    "have room, or are less full than these; `/v1/limits/NAME/KEY` has each.",
             ),
         all.length === 0
             ? h(

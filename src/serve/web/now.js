@@ -2,6 +2,7 @@
 /* What is limited, by what, and how long until it eases: the first thing that one looks at. */
 
 import { h } from "./dom.js";
+import { fleetCards, fleetWarnings } from "./fleet.js";
 import { instant, number, plural, span } from "./format.js";
 import { KINDS, LEVELS, ORDER, PRIORITIES, reason, rowKey, standing } from "./words.js";
 
@@ -17,6 +18,7 @@ export const needs = () => [WAITERS, REFUSALS];
 function headline(held, status) {
     const waiting = held.filter((one) => !["full", "queued"].includes(one.standing.level));
     if (status.draining) return ["bad", "This process is draining: it takes no new calls."];
+    if (status.fleet?.state === "down") return ["bad", fleetWarnings(status)[0]];
     if (waiting.length > 0) {
         return [
             "wait",
@@ -194,10 +196,11 @@ function warnings(status) {
     if (status.overruns.length > 0) {
         found.push(["leases", `${plural(status.overruns.length, "lease is", "leases are")} past the declared end.`]);
     }
+    fleetWarnings(status).forEach((text) => found.push(["fleet", text]));
     return found.map(([name, text]) =>
         h(
             "li",
-            { class: "item", "data-key": `warning ${name}` },
+            { class: "item", "data-key": `warning ${name} ${text}` },
             h("span", { class: "badge waiting" }, name),
             h("div", { class: "words" }, text),
         ),
@@ -273,6 +276,7 @@ export function view(store) {
             limitedList(held),
             waiters(store.more[WAITERS], status),
             attention(status),
+            fleetCards(status),
             refusals(store.more[REFUSALS]),
         ),
     );

@@ -18,9 +18,15 @@ const root = process.getuid?.() === 0;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: root ? ["--no-sandbox"] : [] });
 let context, page, seen;
 
+/* What the server answers, with some of its members in another way. */
+const patch = (members) => async (route) => {
+  const response = await route.fetch();
+  await route.fulfill({ response, json: { ...(await response.json()), ...members } });
+};
+
 const methods = {
   /* A page of its own in a browser that knows nothing yet. */
-  async open({ url, scheme = "light", width = 1280, height = 900, csp = true, offline = false }) {
+  async open({ url, scheme = "light", width = 1280, height = 900, csp = true, offline = false, patches = {} }) {
     await context?.close();
     context = await browser.newContext({
       colorScheme: scheme,
@@ -44,6 +50,9 @@ const methods = {
       const body = await response.json().catch(() => null);
       mine.answers.push({ path: pathname, status: response.status(), body });
     });
+    for (const [path, members] of Object.entries(patches)) {
+      await page.route((at) => at.pathname === path, patch(members));
+    }
     await page.goto(url);
   },
   go: ({ hash }) => page.evaluate((to) => void (location.hash = to), hash),
@@ -65,7 +74,7 @@ const methods = {
   },
   seen: () => seen,
   async axe() {
-    await page.addScriptTag({ path: AXE });
+    if (!(await page.evaluate("'axe' in window"))) await page.addScriptTag({ path: AXE });
     const { violations } = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
     return violations.map(({ id, impact, help, nodes }) => ({ id, impact, help, where: nodes.map((one) => one.html) }));
   },
