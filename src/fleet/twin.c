@@ -345,7 +345,7 @@ static int twin_submit(rn_decider *d, ration_time now, const ration_request *req
     if (err != RATION_OK)
         return err;
     if (is_waits_with_lanes(twin, request, out))
-        return unsupported(twin, "a request that waits for a share or an adaptive limit: that is");
+        return unsupported(twin, "a request that waits for a share limit: that is");
 
     const ration_text name = out->result != RATION_REFUSED ? id_of(out->lease, id) : (ration_text){id, strlen(id)};
 
@@ -376,7 +376,7 @@ static int twin_check(rn_decider *d, ration_time now, const ration_request *requ
     if (err != RATION_OK)
         return err;
     if (is_waits_with_lanes(twin, request, out))
-        return unsupported(twin, "a request that waits for a share or an adaptive limit: that is");
+        return unsupported(twin, "a request that waits for a share limit: that is");
     err = rn_fleet_check(&twin->fleet, now, request, mode, &decision);
     if (err != RATION_OK)
         return failed(twin, err);
@@ -565,7 +565,7 @@ static void find_lanes(void *ctx, const rn_limit *limit)
 {
     rn_twin *const twin = ctx;
 
-    twin->lanes = twin->lanes || limit->kind->lanes != RN_LANES_ONE;
+    twin->lanes = twin->lanes || limit->kind->lanes == RN_LANES_TENANTS;
 }
 
 int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engine, const ration_rules *rules,

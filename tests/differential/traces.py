@@ -59,7 +59,8 @@ class Trace:
         # limits; requests that wait.
         self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"] + ["adaptive"] * 3
                                    + ["waits"] * 4)
-        self.waits = {"waits": 0.75, "headers": 0, "flight": 0}.get(self.focus, self.r.choice([0, 0.3]))
+        self.waits = {"waits": 0.75, "adaptive": self.r.choice([0, 0.3, 0.7]), "headers": 0, "flight": 0}.get(
+            self.focus, self.r.choice([0, 0.3]))
         self.config()
         for _ in range(calls):
             self.step()
@@ -206,8 +207,6 @@ class Trace:
         r = self.r
         most = {"any": [1, 1, 2, 3, 5], "waits": [1, 2, 3, 4]}.get(self.focus, [1, 1, 2])
         limits = [self.limit(f"l{i}") for i in range(r.choice(most))]
-        if any(rule["kind"] == "adaptive" for rule in limits):
-            self.waits = 0
         errors = {"rateLimited": {"statuses": [429], "penalize": r.choice(["narrowest", "all"])}}
         if r.random() < 0.5:
             errors["rateLimited"]["defaultPenalty"] = r.choice(self.PENALTIES)
@@ -259,7 +258,9 @@ class Trace:
 
     def request(self):
         r = self.r
-        wait = r.choice(self.spans) * r.choice([1, 1, 3]) + r.choice([0, 0, -1, 1]) if r.random() < self.waits else 0
+        wait = 0
+        if r.random() < self.waits:
+            wait = r.choice(self.spans) * r.choice([1, 1, 3, 20]) + r.choice([0, 0, -1, 1])
         members = {"provider": "p", "account": r.choice("aab"), "wait": Number(ms(max(wait, 0)))}
         if r.random() < 0.7:
             members["endpoint"] = "/{x}"

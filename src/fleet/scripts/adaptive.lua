@@ -5,7 +5,7 @@
 -- names, so that members with other rules agree on whose a lease is.
 --
 -- What was learned is never equal to a fresh state, but a week after the last call it is forgotten; not in a test, for
--- the core keeps it. `lasts` is as in slots.lua.
+-- the core keeps it. `lasts` is as in slots.lua. Lanes are classes; a class that waits is not idle.
 --
 -- c.spec has { initial, min, max, step, factor's numerator, its denominator, window, cooldown, fast } as `aimd`, the
 -- classes that reserve something as { name, numerator, denominator }, and of the request its `class` (false: none),
@@ -17,17 +17,18 @@ MAKERS[5] = function()
     local INITIAL, LOWEST, HIGHEST, STEP, NUM, DEN, WINDOW, COOLDOWN, FAST = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
     local function decode(c, limit, grown_at, throttled_at, decreased_at, stride, climb_to, held, held_of, lasts, born,
-        used_at)
+        used_at, waiting)
         c.limit, c.grown_at, c.throttled_at, c.decreased_at = limit, grown_at, throttled_at, decreased_at
         c.stride, c.climb_to = stride, climb_to
         c.held, c.held_of, c.lasts, c.born, c.used_at = held or 0, held_of or {}, lasts or -MAX, born, used_at or {}
+        c.waiting = waiting or {}
     end
 
     local function encode(c)
         local ends = call.now and NEVER or max(now + KEPT, c.held > 0 and c.lasts or -MAX)
 
         return c.limit and ends or -MAX, c.limit, c.grown_at, c.throttled_at, c.decreased_at, c.stride, c.climb_to,
-            c.held, c.held_of, c.lasts, c.born, c.used_at
+            c.held, c.held_of, c.lasts, c.born, c.used_at, c.waiting
     end
 
     -- Within the bounds that hold now.
@@ -100,8 +101,15 @@ MAKERS[5] = function()
 
     -- ---- classes ----
 
+    local function idle_at(c, class)
+        if c.held_of[class] or c.waiting[class] then
+            return NEVER
+        end
+        return (c.used_at[class] or c.born) + c.spec.idle
+    end
+
     local function is_idle(c, class)
-        return (c.held_of[class] or 0) == 0 and (c.used_at[class] or c.born) + c.spec.idle <= now
+        return idle_at(c, class) <= now
     end
 
     -- What the other classes' reserves keep from the request at that limit.
@@ -163,10 +171,11 @@ MAKERS[5] = function()
             limit = next_limit(c)
             left = room(c, limit)
         end
-        if left >= c.charge then
+        if left >= c.charge and not ask.blocked then
             return nil
         end
-        return { reason = 'adaptive_full', at = NEVER, available = max(left, 0), capacity = limit * UNIT }
+        return { fits = left >= c.charge, reason = 'adaptive_full', at = NEVER, available = max(left, 0),
+            capacity = limit * UNIT }
     end
 
     -- It is wanted, and may find its cap full. True: it has grown by that.
@@ -191,6 +200,35 @@ MAKERS[5] = function()
         if not c.spec.unknown then
             use(c, c.spec.class, now)
         end
+    end
+
+    local function lane(place)
+        return place.class and 'c' .. place.class or ''
+    end
+
+    local function note(c, what)
+        local class = c.spec.class
+        local change = what == 'wait' and 1 or (what == 'leave' or what == 'granted') and -1
+
+        if not change or not class or not c.spec.idle then
+            return
+        end
+
+        local waiting = (c.waiting[class] or 0) + change
+
+        c.waiting[class] = waiting > 0 and waiting or nil
+        use(c, class, now)
+    end
+
+    local function next_change(c)
+        local at = grows_at(c)
+
+        for _, class in ipairs(c.spec.borrows and c.spec.classes or {}) do
+            local idle = idle_at(c, class[1])
+
+            at = now < idle and min(at, idle) or at
+        end
+        return at
     end
 
     local function take(c, lease)
@@ -230,6 +268,7 @@ MAKERS[5] = function()
         end
     end
 
-    return { decode = decode, encode = encode, read = read, check = check, demand = demand, asked = asked, take = take,
+    return { reason = 'adaptive_full', lane = lane, note = note, next_change = next_change, decode = decode,
+        encode = encode, read = read, check = check, demand = demand, asked = asked, take = take,
         give_back = give_back, lose = lose, renew = renew, observe = observe }
 end

@@ -146,6 +146,9 @@ local function lease_take(ask, counters)
     lease.status_seen, lease.answered, lease.holds = false, false, {}
     for i, c in ipairs(counters) do
         c.spec, c.charge = ask.places[i], ask.places[i].charge
+        if kind_of(c.kind).most then
+            c.left = waits and waits.largest(ask.places[i]) or 0
+        end
         lease.holds[i] = { string.sub(c.key, #prefix + 1), c.kind, c.charge, (kind_of(c.kind).take(c, lease, ask)) }
     end
     cell.lease, cell.save, cell.is_lease = lease, lease_save, true

@@ -7,8 +7,10 @@
 --   decode(c, ...)              the state as `encode` wrote it; nothing: a fresh counter
 --   encode(c)                   the instant from which it equals a fresh one, then the state
 --   read(c)                     bring it up to now, by its rules in c.spec
---   check(c, ask)               what binds a charge of c.charge: a table as admit.lua's `bind` has it; nil: nothing
---   take(c, lease)              take c.charge; returns what the lease should remember of it beside the charge (`extra`)
+--   check(c, ask)               what binds a charge of c.charge, as admission.lua's `bind` has it; nil: nothing. With
+--                               `ask.blocked` it is a table in any case, with `fits` where it is there: others
+--                               come first, who keep a place here for ask.ahead
+--   take(c, lease, ask)         take c.charge; returns what the lease should remember of it beside the charge (`extra`)
 --   settle(c, hold, to, lease)  the charge was another one; `hold` is { charge, extra }
 --   give_back(c, hold, lease)   the lease has ended
 --   lose(c, hold, lease, at)    it was lost at that instant; c.spec may be unknown
@@ -17,6 +19,17 @@
 --
 --   demand(c)                   a request wants c.charge, now or later; true: more may be there by that
 --   asked(c)                    it was refused only because it may not wait
+--
+-- For those who wait:
+--
+--   reason                      when something is short
+--   timed                       what is short comes back by time alone, so who would wait too long need not
+--   next_change(c, b, ask)      when `ask`, which `b` binds, may fit by time alone; without it: never
+--   lane(place)                 a text: only those of one lane wait for each other; without it there is one lane
+--   note(c, what, ask, kept, reason)  `ask` waits from now on ('wait'), keeps a place here from now on ('short'), is
+--                               the first of its lane and cannot take ('found', for that reason), waits no longer
+--                               ('leave', 'granted'); `kept`: it keeps a place here
+--   most                        `c.left` is wanted when somebody takes: the largest charge of its lane that waits here
 --
 -- `decode` and `encode` every kind has, `check` and `take`, too; the others where there is something to do.
 local MAKERS = {}

@@ -102,7 +102,7 @@ local function queue_make()
 
         for i, place in ipairs(ask.places) do
             place.key = string.sub(KEYS[3 + i], #prefix + 1)
-            place.lane = place.lane or ''
+            place.lane = kind_of(place.kind).lane and kind_of(place.kind).lane(place) or ''
         end
         if last then
             local last_hi, last_lo = tag_of(string.sub(last, #line + 1))

@@ -10,9 +10,7 @@
 --   alarms         instants: `w` a counter's first may go by time alone, `p` and `a` a penalty's end, `d` a deadline,
 --                  `m` a member is thought dead, if it is not heard of
 --   watch:COUNTER  who needs the counter, by whether they are parked
---   places:COUNTER who keeps a place there: LENGTH:LANE, the rank, then CHARGE;ID
---
--- `wait:COUNTER` holds how many need it, bounds of what they want, and of each lane how many keep a place, and the sum.
+--   places:COUNTER who keeps a place there (lane.lua)
 --
 -- A member is told through a channel what has come of its waiters, and asks for it (collect.lua), as messages get lost.
 -- What is granted to a waiter is held for `told`, at most, until its member has asked. A member that is not heard of
@@ -22,15 +20,18 @@
 -- time. Invariant, between calls: a waiter keeps a place that it cannot take from, or it is parked.
 local function waits_make()
     local ALARMS, WAITERS = prefix .. 'alarms', prefix .. 'waiters'
-    local RANK = 37
     local queue = queue_make()
-    local lives_until, measured, by_prefix = queue.lives_until, queue.measured, queue.by_prefix
-    local heap_push, heap_pop = queue.heap_push, queue.heap_pop
+    local lanes = lanes_make(queue)
+    local lives_until, heap_push, heap_pop = queue.lives_until, queue.heap_push, queue.heap_pop
+    local record_at, waiter_at, waiter_changed = lanes.record_at, lanes.waiter_at, lanes.waiter_changed
+    local place_of, counter_of, first, is_ahead = lanes.place_of, lanes.counter_of, lanes.first, lanes.is_ahead
+    local lane_enter, lane_leave = lanes.lane_enter, lanes.lane_leave
 
     local look, doomed = {}, {} -- heaps of waiters by rank
     local is_look, is_doomed = {}, {} -- ids of those in them
     local dirty, dirties = {}, {} -- counters whose wake is to be set anew
     local shrunk, is_shrunk = {}, {} -- counters where less may be there
+    local growing, is_growing = {}, {} -- counters that demand may make grow
     local alarmed = false
     local messages = {} -- members and ids
 
@@ -52,142 +53,6 @@ local function waits_make()
     -- The same, where nobody knows what was.
     local function alarm_set(member, at)
         alarm(member, at, tonumber(redis.call('ZSCORE', ALARMS, member) or NEVER))
-    end
-
-    -- ---- counters and their lanes: core/lane.c ----
-
-    local function record_save(r)
-        return r.w.count > 0 and r.w.lasts or -MAX, cmsgpack.pack(r.w)
-    end
-
-    -- Of a counter by the rest of its key, which begins with "limit:".
-    local function record_at(key)
-        local name = string.sub(key, 7)
-        local r = cell_at(prefix .. 'wait:' .. name)
-
-        if not r.w then
-            r.w = r.raw and cmsgpack.unpack(r.raw) or { count = 0, parked = 0, charge = 0, deadline = NEVER,
-                wake = NEVER, lasts = -MAX, lanes = {} }
-            r.save, r.is_lease, r.of, r.first = record_save, true, key, {}
-            r.places, r.watch = prefix .. 'places:' .. name, prefix .. 'watch:' .. name
-        end
-        return r
-    end
-
-    local function waiter_at(id)
-        local _, cell = lease_at(id)
-
-        return cell.waiter
-    end
-
-    local function waiter_changed(waiter)
-        changed(cell_at(prefix .. 'lease:' .. waiter.id))
-    end
-
-    local function place_of(waiter, key)
-        for _, place in ipairs(waiter.places) do
-            if place.key == key then
-                return place
-            end
-        end
-    end
-
-    -- The counter of a waiter's place, brought up to now, for its charge.
-    local function counter_of(place, key)
-        local c = counter_at(prefix .. (key or place.key), place.kind)
-        local read = kind_of(place.kind).read
-
-        c.spec, c.charge = place, place.charge
-        if read then
-            read(c)
-        end
-        return c
-    end
-
-    local function first(r, lane)
-        local found = r.first[lane]
-
-        if found ~= nil then
-            return found
-        end
-        found = false
-        if r.w.lanes[lane] then
-            local from, to = by_prefix(measured(lane))
-            local member = redis.call('ZRANGEBYLEX', r.places, from, to, 'LIMIT', 0, 1)[1]
-            local at = #from - 2
-
-            if member then
-                found = { rank = string.sub(member, at + 1, at + RANK), id = string.match(member, ';(.*)$', at + RANK) }
-            end
-        end
-        r.first[lane] = found
-        return found
-    end
-
-    local function is_ahead(place, ask)
-        local r = record_at(place.key)
-        local head_of_lane = r.w.count > 0 and first(r, place.lane)
-
-        return head_of_lane and head_of_lane.rank < ask.rank
-    end
-
-    -- Does anybody else need the counter?
-    local function others(place, ask)
-        return record_at(place.key).w.count > (ask.watches and 1 or 0)
-    end
-
-    -- The charges of those ahead: O(those), unless all are.
-    local function ahead(place, ask)
-        local r = record_at(place.key)
-        local from, to = by_prefix(measured(place.lane))
-        local lane = r.w.lanes[place.lane]
-        local last = lane and redis.call('ZREVRANGEBYLEX', r.places, to, from, 'LIMIT', 0, 1)[1]
-        local sum, at = 0, #from - 2
-
-        if not last then
-            return 0
-        end
-        last = string.sub(last, at + 1, at + RANK)
-        if lane[2] < MAX and last <= ask.rank then
-            return lane[2] - (last == ask.rank and place.charge or 0)
-        end
-        to = '(' .. string.sub(from, 2, -2) .. ask.rank
-        for _, member in ipairs(redis.call('ZRANGEBYLEX', r.places, from, to)) do
-            sum = clamp(sum + tonumber(string.match(member, '^%d+', at + RANK + 1)))
-        end
-        return sum
-    end
-
-    local function place_member(waiter, place)
-        return string.format('%s%s%.0f;%s', measured(place.lane), waiter.rank, place.charge, waiter.id)
-    end
-
-    local function lane_enter(r, waiter, place)
-        local lane = r.w.lanes[place.lane] or { 0, 0 }
-        local head_of_lane = first(r, place.lane)
-
-        zadd(r.places, 0, place_member(waiter, place))
-        lives_until(r.places, r.w.lasts)
-        r.w.lanes[place.lane] = { lane[1] + 1, clamp(lane[2] + place.charge) }
-        if not head_of_lane or waiter.rank < head_of_lane.rank then
-            r.first[place.lane] = { rank = waiter.rank, id = waiter.id }
-        end
-        place.kept = true
-        changed(r)
-        waiter_changed(waiter)
-    end
-
-    local function lane_leave(r, waiter, place)
-        local lane = r.w.lanes[place.lane]
-
-        zrem(r.places, place_member(waiter, place), 0)
-        -- A sum that has been cut is no sum any more.
-        r.w.lanes[place.lane] = lane[1] > 1 and { lane[1] - 1, lane[2] < MAX and lane[2] - place.charge or MAX } or nil
-        if r.first[place.lane] and r.first[place.lane].id == waiter.id then
-            r.first[place.lane] = nil
-        end
-        place.kept = false
-        changed(r)
     end
 
     -- ---- marks: core/pump.c ----
@@ -248,6 +113,10 @@ local function waits_make()
             dirties[r] = true
             dirty[#dirty + 1] = r
         end
+        if kind_of(r.w.kind).demand and not is_growing[r] then
+            is_growing[r] = true
+            growing[#growing + 1] = r
+        end
         if is_less and not is_shrunk[r] then
             is_shrunk[r] = true
             shrunk[#shrunk + 1] = r
@@ -259,12 +128,31 @@ local function waits_make()
         end
     end
 
+    local function note(waiter, place, what, reason)
+        local kind = kind_of(place.kind)
+
+        if kind.note then
+            kind.note(counter_of(place), what, waiter, place.kept, reason)
+        end
+    end
+
+    -- Somebody asks, so less is lent, and who finds a cap full may make it grow.
+    local function note_all(waiter, what)
+        for _, place in ipairs(waiter.places) do
+            note(waiter, place, what)
+            if what == 'wait' and kind_of(place.kind).note then
+                touched[#touched + 1] = counter_of(place)
+            end
+        end
+    end
+
     -- It keeps its place on the counter from now on: those behind it who need the counter must know.
     local function place_keep(waiter, place)
         local r = record_at(place.key)
 
         lane_enter(r, waiter, place)
         counter_rouse(r)
+        note(waiter, place, 'short')
         if first(r, place.lane).id == waiter.id then
             mark(r, false)
         end
@@ -287,7 +175,7 @@ local function waits_make()
         local w = r.w
         local penalty = counter_of(place).penalty
 
-        w.count = w.count + 1
+        w.count, w.kind = w.count + 1, place.kind
         w.charge, w.deadline = max(w.charge, place.charge), min(w.deadline, waiter.deadline)
         w.lasts = max(w.lasts, waiter.deadline + DAY)
         changed(r)
@@ -374,6 +262,7 @@ local function waits_make()
                 watch(waiter, place)
             end
         end
+        note_all(waiter, 'wait')
         begin_places(waiter)
     end
 
@@ -382,6 +271,7 @@ local function waits_make()
         is_look[waiter.id], is_doomed[waiter.id] = nil, nil
         alarm(deadline_name(waiter), NEVER, waiter.deadline)
         zrem(WAITERS, waiter.id, 0)
+        note_all(waiter, granted and 'granted' or 'leave')
         queue.leave(waiter, granted)
         if waiter.member then
             alarm_member(waiter.member, queue.member_leave(waiter.member))
@@ -457,7 +347,8 @@ local function waits_make()
 
         c.charge = r.w.charge
 
-        local b = kind.check(c, ask)
+        -- What a lane can have is its own affair.
+        local b = kind.lane and {} or not kind.lane and kind.check(c, ask)
 
         if (b and (b.refuses or is_late(kind, b, ask))) or
             (penalty_runs(c.penalty) and ask.deadline < c.penalty[2]) then
@@ -474,6 +365,13 @@ local function waits_make()
         rest[11] = now
         tell(waiter, 'refused', waiter.id, rest)
         cell_at(prefix .. 'lease:' .. waiter.id).refusal = rest
+
+        local named = waiter.places[found.named.index]
+        local refused = named and kind_of(named.kind).refused
+
+        if refused then
+            refused(counter_of(named), found.named.reason)
+        end
     end
 
     local function refuse_doomed()
@@ -533,9 +431,23 @@ local function waits_make()
         lease_take(waiter, counters)
     end
 
+    -- The first of a lane is short of it still.
+    local function found_short(waiter)
+        for _, place in ipairs(waiter.places) do
+            local kind = kind_of(place.kind)
+
+            if kind.note and place.kept and first(record_at(place.key), place.lane).id == waiter.id then
+                local b = kind.check(counter_of(place), waiter)
+
+                note(waiter, place, 'found', b and b.reason)
+            end
+        end
+    end
+
     local function look_at(waiter)
         for _, place in ipairs(waiter.places) do
             if place.kept and not can_take(waiter, place) then
+                found_short(waiter)
                 set_parked(waiter, false)
                 return
             end
@@ -604,10 +516,30 @@ local function waits_make()
         dirty, dirties = {}, {}
     end
 
+    -- Let the limits that changed grow by the demand of those who wait.
+    local function grow_limits()
+        while #growing > 0 do
+            local r = table.remove(growing, 1)
+
+            is_growing[r] = nil
+            for lane in pairs(r.w.lanes) do
+                local head_of_lane = first(r, lane)
+                local waiter = head_of_lane and waiter_at(head_of_lane.id)
+                local place = waiter and place_of(waiter, r.of)
+
+                if place and kind_of(place.kind).demand(counter_of(place)) then
+                    mark(r, false)
+                    return true
+                end
+            end
+        end
+        return false
+    end
+
     local function pump()
         while true do
             absorb()
-            if not refuse_doomed() then
+            if not grow_limits() and not refuse_doomed() then
                 local waiter
 
                 repeat
@@ -763,9 +695,9 @@ local function waits_make()
         end
     end
 
-    return { rank = queue.rank, is_full = queue.is_full, is_ahead = is_ahead, ahead = ahead, others = others,
-        pass = pass, wait = wait, heard_of = queue.heard_of, unwait = unwait, catch_up = catch_up, finish = finish,
-        waiter_at = waiter_at }
+    return { rank = queue.rank, is_full = queue.is_full, heard_of = queue.heard_of, is_ahead = is_ahead,
+        ahead = lanes.ahead, others = lanes.others, largest = lanes.largest, pass = pass, wait = wait, unwait = unwait,
+        catch_up = catch_up, finish = finish, waiter_at = waiter_at }
 end
 
 local function waiting()
