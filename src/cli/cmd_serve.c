@@ -176,7 +176,8 @@ static int ledger_open(serve_run *run, const serve_arguments *arguments)
 {
     const rn_settings *settings = rn_config_settings(run->config);
     const bool told = arguments->ledger != NULL;
-    const bool none = told && strcmp(arguments->ledger, "none") == 0;
+    const bool fleet = rn_fleet_is(run->config); /* whose store has it all */
+    const bool none = fleet || (told && strcmp(arguments->ledger, "none") == 0);
     const rn_keeper_options options = {.loop = run->loop,
                                        .log = &run->log,
                                        .path = none   ? NULL
@@ -186,7 +187,7 @@ static int ledger_open(serve_run *run, const serve_arguments *arguments)
                                        .flush_us = settings->ledger_flush_us};
     rn_net_error error = {""};
 
-    if (none && rn_rules_are_strict(ration_config_rules(run->config))) {
+    if (none && !fleet && rn_rules_are_strict(ration_config_rules(run->config))) {
         complain(RATION_ERR_CONFIG, "--ledger none: a strict limit needs a ledger that its mark is kept in");
         return RATION_ERR_CONFIG;
     }

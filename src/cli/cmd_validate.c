@@ -11,6 +11,7 @@
 #include <ration/config.h>
 
 #include "cli/cli.h"
+#include "fleet/member.h"
 #include "jobs/jobs.h"
 #include "net/clock.h"
 
@@ -71,6 +72,18 @@ static int plan_check(const ration_config *config)
     return err;
 }
 
+/* What is possible in memory and not in a fleet. */
+static int fleet_check(const ration_config *config, const char *file)
+{
+    const char *url = rn_config_settings(config)->fleet.redis;
+    char fault[RN_MEMBER_TEXT] = "";
+    const int err = url != NULL ? rn_member_may(url, ration_config_rules(config), fault) : RATION_OK;
+
+    if (err == RATION_ERR_CONFIG)
+        (void)printf("%s: %s\n", file, fault);
+    return err;
+}
+
 int rn_cmd_validate(const rn_command *self, int argc, char **argv)
 {
     ration_config *config = NULL;
@@ -88,7 +101,9 @@ int rn_cmd_validate(const rn_command *self, int argc, char **argv)
 
         warnings.items = ration_config_warnings(config, &warnings.count);
         rn_faults_print(&warnings, stdout);
-        err = plan_check(config);
+        err = fleet_check(config, argv[1]);
+        if (err == RATION_OK)
+            err = plan_check(config);
     }
     if (faults.count > 0) {
         rn_faults_print(&faults, stdout);

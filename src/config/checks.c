@@ -80,6 +80,23 @@ static void fault_settled(rn_loader *loader, const char *path, const char *was)
     rn_path_pop(loader, size);
 }
 
+void rn_settled_text(rn_loader *loader, const char *path, const char *was, const char *now)
+{
+    if (!same_text(was, now))
+        fault_settled(loader, path, was);
+}
+
+void rn_settled_us(rn_loader *loader, const char *path, int64_t was, int64_t now)
+{
+    char text[64];
+    rn_builder b;
+
+    rn_builder_init(&b, text, sizeof text);
+    rn_builder_duration(&b, was);
+    if (was != now)
+        fault_settled(loader, path, text);
+}
+
 void rn_check_running(rn_loader *loader)
 {
     const rn_settings *was = rn_config_settings(loader->running);
@@ -89,10 +106,9 @@ void rn_check_running(rn_loader *loader)
         fault_settled(loader, "settings.listen.gateway", was->gateway.text);
     if (!same_address(&was->control, &now->control))
         fault_settled(loader, "settings.listen.control", was->control.text);
-    if (!same_text(was->ledger, now->ledger))
-        fault_settled(loader, "settings.ledger.path", was->ledger);
-    if (!same_text(was->instance, now->instance))
-        fault_settled(loader, "settings.instance", was->instance);
+    rn_settled_text(loader, "settings.ledger.path", was->ledger, now->ledger);
+    rn_settled_text(loader, "settings.instance", was->instance, now->instance);
+    rn_check_fleet_running(loader);
 }
 
 /* providers */

@@ -133,6 +133,23 @@ typedef struct rn_client {
     bool views;               /* may look at what is not its own */
 } rn_client;
 
+typedef enum rn_on_unavailable { RN_UNAVAILABLE_REFUSE = 0 } rn_on_unavailable;
+
+/* Limits shared through a Redis. Chapter 6. */
+typedef struct rn_fleet_settings {
+    const char *redis; /* its URL; NULL: there is no fleet, and all else means nothing */
+    const char *name;
+    const char *user_env; /* names of environment variables; NULL: none */
+    const char *password_env;
+    const char *ca; /* path of a file of PEM certificates to trust instead of the system's; NULL: the system's */
+    int64_t connect_us, command_us; /* time-outs */
+    int64_t backoff_us;             /* the longest pause between two attempts to connect */
+    rn_on_unavailable on_unavailable;
+    int64_t local_limit; /* leases that are granted while it is away; RATION_UNSET: none */
+    int64_t lease_ttl_us, waiter_ttl_us;
+    int64_t replicas; /* that must have a grant before it is given out */
+} rn_fleet_settings;
+
 typedef struct rn_settings {
     rn_address gateway;
     rn_address control;
@@ -147,6 +164,7 @@ typedef struct rn_settings {
     int64_t replan_us;           /* how often jobs are planned anew */
     rn_log_format log_format;
     rn_log_level log_level; /* the least that is written */
+    rn_fleet_settings fleet;
 } rn_settings;
 
 const rn_settings *rn_config_settings(const ration_config *config);
@@ -202,6 +220,10 @@ typedef void rn_config_changed(void *ctx, const rn_config_change *change);
  */
 RATION_MUST_CHECK int rn_config_compare(const ration_config *was, const ration_config *now, void *ctx,
                                         rn_config_changed *changed);
+
+/* A hash of all in it that decides, but for the instance and secrets: equal for processes that go by the same rules. */
+#define RN_CONFIG_FINGERPRINT 17
+RATION_MUST_CHECK int rn_config_fingerprint(const ration_config *config, char out[RN_CONFIG_FINGERPRINT]);
 
 /*
  * The config as one line of JSON, for a recording: providers, accounts, tenants and settings with every default written

@@ -107,11 +107,17 @@ void rn_check_credential(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_account(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_job(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_client(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_fleet(rn_loader *loader, const rn_node *given, void *self);
+void rn_check_unavailable(rn_loader *loader, const rn_node *given, void *self);
 void rn_check_file(rn_loader *loader, const rn_node *given, void *self);
 /* Parts of the last one. */
 void rn_check_jobs(rn_loader *loader, const rn_node *given, rn_config_model *model);
 void rn_check_clients(rn_loader *loader, const rn_node *given, const rn_config_model *model);
 void rn_check_running(rn_loader *loader); /* of the whole file, against the running config */
+void rn_check_fleet_running(rn_loader *loader);
+/* A fault at the path if the process cannot change that while it runs. */
+void rn_settled_text(rn_loader *loader, const char *path, const char *was, const char *now);
+void rn_settled_us(rn_loader *loader, const char *path, int64_t was, int64_t now);
 const rn_node *rn_overlay_limit(rn_loader *loader, const rn_node *item, const void *owner);
 
 /* A fault at the key of a map, or at the map if it is not there. */

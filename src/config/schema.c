@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one table of keys: the file, its settings and its accounts. schema_limit.c, schema_provider.c,
- * schema_breaker.c, schema_jobs.c and schema_clients.c have the other rows.
+ * schema_breaker.c, schema_fleet.c, schema_jobs.c and schema_clients.c have the other rows.
  *
  * Everything that knows the config language walks these rows: the parser and its messages, the defaults, the writer of
  * recordings, the JSON Schema, the reference page. A row says where its value goes by its offset in the structs of
@@ -190,7 +190,11 @@ static const rn_key settings_keys[] = {
      .object = &ledger_object,
      .flags = RN_KEY_LOCAL,
      .doc = "Where is kept what a restart must not forget."},
-    LATER("fleet"),
+    {.name = "fleet",
+     .object = &rn_schema_fleet,
+     .flags = RN_KEY_LOCAL,
+     .otherwise = "the limits of this process are its own",
+     .doc = "All limits shared with other processes through a Redis."},
     {.name = "log", .object = &log_object, .flags = RN_KEY_LOCAL, .doc = "Lines for the operator, on standard error."},
     END,
 };

@@ -47,7 +47,7 @@ typedef struct rn_type {
 
 extern const rn_type rn_type_text, rn_type_name, rn_type_header, rn_type_credential_header, rn_type_header_value,
     rn_type_method, rn_type_file, rn_type_template, rn_type_glob, rn_type_dimension, rn_type_zone, rn_type_key16,
-    rn_type_pointer, rn_type_proxy, rn_type_target, rn_type_path, rn_type_call, rn_type_segment;
+    rn_type_pointer, rn_type_proxy, rn_type_variable, rn_type_target, rn_type_path, rn_type_call, rn_type_segment;
 extern const rn_type rn_type_bool, rn_type_word, rn_type_integer, rn_type_small, rn_type_units, rn_type_units_auto,
     rn_type_duration, rn_type_duration_auto, rn_type_rate, rn_type_ratio, rn_type_factor, rn_type_size, rn_type_clock,
     rn_type_url, rn_type_address;

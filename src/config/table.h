@@ -25,7 +25,7 @@
 
 /* Parts of the table that have a file of their own. */
 extern const rn_object rn_schema_actual, rn_schema_estimate, rn_schema_limit, rn_schema_provider, rn_schema_breaker,
-    rn_schema_job, rn_schema_client;
+    rn_schema_job, rn_schema_client, rn_schema_fleet;
 extern const rn_word rn_words_priority[];
 
 #endif

@@ -289,6 +289,17 @@ static int path_read(rn_loader *loader, const rn_key *key, ration_text text, voi
     return text_store(loader, good, text, out);
 }
 
+/* The name of an environment variable. */
+static int variable_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
+{
+    bool good = is_text(text, NAME_MAX_BYTES) && !(text.data[0] >= '0' && text.data[0] <= '9');
+
+    (void)key;
+    for (size_t i = 0; good && i < text.size; i++)
+        good = is_alnum(text.data[i]) || text.data[i] == '_';
+    return text_store(loader, good, text, out);
+}
+
 static int zone_read(rn_loader *loader, const rn_key *key, ration_text text, void *out)
 {
     const char *name = NULL;
@@ -371,6 +382,14 @@ const rn_type rn_type_path = {"path",
                               path_read,
                               text_write,
                               NULL};
+const rn_type rn_type_variable = {"variable name",
+                                  "the name of an environment variable, such as REDIS_PASSWORD",
+                                  RN_FORM_TEXT,
+                                  sizeof(char *),
+                                  STRING ",\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$|[$][{]\"",
+                                  variable_read,
+                                  text_write,
+                                  NULL};
 const rn_type rn_type_target = {"target",     "the name of a target of the provider, or a URL",
                                 RN_FORM_TEXT, sizeof(char *),
                                 FILLED,       name_read,

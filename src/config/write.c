@@ -131,6 +131,29 @@ int rn_config_json(const ration_config *config, char **out, size_t *size)
     return rn_out_take(&json, out, size);
 }
 
+int rn_config_fingerprint(const ration_config *config, char out[RN_CONFIG_FINGERPRINT])
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned flags = RN_KEY_LATER | RN_KEY_LOCAL | RN_KEY_SECRET;
+    const rn_object *settings = rn_object_key(&rn_schema_root, ration_text_of("settings"), ~0U)->object;
+    rn_out json;
+
+    rn_out_init(&json, config->mem);
+    object_write(&json, &rn_schema_root, &config->model, (omission){flags, "settings"});
+    object_write(&json, settings, &config->model, (omission){flags, "instance"});
+
+    const bool failed = json.failed;
+    const uint64_t hash = failed ? 0 : rn_hash(json.data, json.size);
+
+    rn_out_fini(&json);
+    if (failed)
+        return RATION_ERR_NOMEM;
+    for (int i = 0; i < 16; i++)
+        out[i] = digits[hash >> (60 - 4 * i) & 15];
+    out[16] = '\0';
+    return RATION_OK;
+}
+
 /* ---- what differs */
 
 /* Something that has a name, and what it says. */

@@ -95,6 +95,8 @@ bool rn_place_binds(const rn_place *place);
 
 /* ---- submit.c: asking ---- */
 
+/* Within the ranges of what a request may say? */
+bool rn_request_is_valid(const ration_request *r);
 /* What the request says, else its endpoint, else its provider. The hold: RATION_UNSET, no declared end. */
 int64_t rn_request_hold(const ration_request *request, const rn_route *route);
 ration_priority rn_request_priority(const ration_request *request, const rn_route *route);

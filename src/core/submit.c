@@ -35,7 +35,7 @@ static bool texts_are_valid(const ration_request *r)
     return true;
 }
 
-static bool request_is_valid(const ration_request *r)
+bool rn_request_is_valid(const ration_request *r)
 {
     return r != NULL && (unsigned)r->priority <= RATION_PRIORITY_LOW && (unsigned)r->auth <= RATION_AUTH_YES &&
            (r->cost == RATION_UNSET || (r->cost >= 0 && r->cost <= RATION_UNITS_MAX)) && span_is_valid(r->hold_us) &&
@@ -384,7 +384,7 @@ static int check(ration_engine *engine, const ration_request *request, ration_ch
 int ration_engine_check(ration_engine *engine, ration_time now, const ration_request *request, ration_check_mode mode,
                         ration_decision *out)
 {
-    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !request_is_valid(request) ||
+    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !rn_request_is_valid(request) ||
         (unsigned)mode > RATION_CHECK_ENFORCER)
         return RATION_ERR_INVALID;
 
@@ -410,7 +410,7 @@ int ration_engine_check(ration_engine *engine, ration_time now, const ration_req
 
 int ration_engine_submit(ration_engine *engine, ration_time now, const ration_request *request, ration_decision *out)
 {
-    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !request_is_valid(request))
+    if (engine == NULL || out == NULL || !rn_time_is_valid(now) || !rn_request_is_valid(request))
         return RATION_ERR_INVALID;
 
     ration_decision decision;

@@ -531,7 +531,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 13);
+    rn_pack_map(out, 14);
     write_common(call, ask->id);
     rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
     rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
@@ -541,6 +541,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     rn_pack_key_bool(out, "critical", ask->priority == RATION_PRIORITY_CRITICAL);
     rn_pack_key_bool(out, "dry", ask->dry);
     rn_pack_key_bool(out, "enforcer", ask->enforcer);
+    rn_pack_key_bool(out, "enter", ask->enter);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
     return written(call);
 }
@@ -587,27 +588,8 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
     return written(call);
 }
 
-/* A call that is about a lease and no counters. */
-static int write_plain(rn_call *call, const rn_route *route, ration_text id)
-{
-    key_head(call, route->provider->name);
-    key_lease(call, route->provider->name, id);
-    rn_pack_map(&call->argument, 4);
-    write_common(call, id);
-    return written(call);
-}
-
-int rn_call_renew(rn_call *call, const rn_route *route, ration_text id)
-{
-    return write_plain(call, route, id);
-}
-
-int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
-{
-    return write_plain(call, route, id);
-}
-
-int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
+/* A call about some leases at a provider, and no counters. */
+static int write_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
 {
     if (count > RN_CALL_IDS_MAX)
         return RATION_ERR_FULL;
@@ -623,11 +605,62 @@ int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids,
     return written(call);
 }
 
+int rn_call_renew(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
+{
+    return write_leases(call, provider, ids, count);
+}
+
+int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
+{
+    return write_leases(call, provider, ids, count);
+}
+
+int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
+{
+    key_head(call, route->provider->name);
+    key_lease(call, route->provider->name, id);
+    rn_pack_map(&call->argument, 4);
+    write_common(call, id);
+    return written(call);
+}
+
 int rn_call_advance(rn_call *call, ration_text provider)
 {
     key_head(call, provider);
     rn_pack_map(&call->argument, 4);
     write_common(call, (ration_text){"", 0});
+    return written(call);
+}
+
+int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
+{
+    rn_pack_clear(&call->argument);
+    rn_pack_clear(&call->bytes);
+    call->key_count = 0;
+    key_begin(call, provider);
+    bytes_str(&call->bytes, "wake:");
+    rn_pack_raw(&call->bytes, call->member);
+    *out = (ration_text){call->bytes.data, call->bytes.size};
+    return written(call);
+}
+
+int rn_call_beat(rn_call *call, const rn_call_beating *beat)
+{
+    char layout[32];
+
+    rn_pack_clear(&call->argument);
+    rn_pack_clear(&call->bytes);
+    call->key_count = 0;
+    (void)snprintf(layout, sizeof layout, "ration:%d:{", RN_FLEET_LAYOUT);
+    bytes_str(&call->bytes, layout);
+    bytes_str(&call->bytes, call->fleet);
+    bytes_str(&call->bytes, "}:members");
+    key_end(call);
+    rn_pack_map(&call->argument, 4);
+    rn_pack_key_text(&call->argument, "member", beat->member);
+    rn_pack_key_text(&call->argument, "instance", beat->instance);
+    rn_pack_key_text(&call->argument, "config", beat->config);
+    rn_pack_key_bool(&call->argument, "leave", beat->leaves);
     return written(call);
 }
 
@@ -641,13 +674,15 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
     case RN_SCRIPT_RELEASE:
         return rn_call_release(call, what->route, what->id, what->end);
     case RN_SCRIPT_RENEW:
-        return rn_call_renew(call, what->route, what->id);
+        return rn_call_renew(call, what->id, what->ids, what->id_count);
     case RN_SCRIPT_CANCEL:
         return rn_call_cancel(call, what->route, what->id);
     case RN_SCRIPT_COLLECT:
         return rn_call_collect(call, what->id, what->ids, what->id_count);
     case RN_SCRIPT_ADVANCE:
         return rn_call_advance(call, what->id);
+    case RN_SCRIPT_BEAT:
+        return rn_call_beat(call, what->beat);
     case RN_SCRIPT_COUNT:
         break;
     }

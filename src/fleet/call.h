@@ -51,9 +51,16 @@ typedef struct rn_call_ask {
     ration_text tenant; /* the route's */
     int64_t weight;     /* of the tenant */
     bool retry;
-    bool dry; /* only to know */
+    bool dry;   /* only to know */
+    bool enter; /* it was granted elsewhere: take, whatever is there */
     bool enforcer;
 } rn_call_ask;
+
+/* A member shows that it is alive. */
+typedef struct rn_call_beating {
+    ration_text member, instance, config;
+    bool leaves;
+} rn_call_beating;
 
 /* The end of a lease. */
 typedef struct rn_call_end {
@@ -69,25 +76,30 @@ void rn_call_fini(rn_call *call);
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
-int rn_call_renew(rn_call *call, const rn_route *route, ration_text id);
 int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
-/* Of waiters of the member at a provider; at most RN_CALL_IDS_MAX. */
+/* Of leases at a provider, and of waiters of the member there; at most RN_CALL_IDS_MAX. */
+int rn_call_renew(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_advance(rn_call *call, ration_text provider);
+int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 
 /* Any of them: what it needs of this is set. */
 typedef struct rn_call_what {
     rn_script_name script;
     const rn_route *route;
-    ration_text id;         /* of the lease; of an advance or a collect: the provider */
-    const ration_text *ids; /* a collect */
+    ration_text id;         /* of the lease; of an advance, a renewal or a collect: the provider */
+    const ration_text *ids; /* a renewal, a collect: of leases at one provider */
     size_t id_count;
     const rn_call_ask *ask;
     const ration_response *response;
     const rn_call_end *end;
+    const rn_call_beating *beat;
 } rn_call_what;
 
 int rn_call_write(rn_call *call, const rn_call_what *what);
+
+/* The channel on which a member hears of its waiters at a provider, in place of keys. RATION_ERR_NOMEM. */
+int rn_call_channel(rn_call *call, ration_text provider, ration_text *out);
 
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);

@@ -186,7 +186,9 @@ int rn_fleet_release(rn_fleet *fleet, ration_time now, rn_route *route, ration_t
 
 int rn_fleet_renew(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id)
 {
-    return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_RENEW, .route = route, .id = id});
+    const rn_call_what what = {.script = RN_SCRIPT_RENEW, .id = route->provider->name, .ids = &id, .id_count = 1};
+
+    return run_lease(fleet, now, &what);
 }
 
 int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id)

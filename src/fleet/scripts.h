@@ -14,6 +14,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_CANCEL,
     RN_SCRIPT_COLLECT,
     RN_SCRIPT_ADVANCE,
+    RN_SCRIPT_BEAT,
     RN_SCRIPT_COUNT,
 } rn_script_name;
 

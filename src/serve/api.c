@@ -207,25 +207,43 @@ static void check_write(rn_output *out, const ration_decision *decision, const c
     rn_output_newline(out);
 }
 
-/* The answer is the decision, whatever it is: nothing was refused to anybody. */
+void rn_api_check_answer(rn_api_call *call, const ration_decision *decision, const char *words)
+{
+    rn_output out;
+
+    rn_output_init(&out, rn_mem_default(), RN_PROBLEM_MAX);
+    check_write(&out, decision, words);
+    rn_reply(call->in, 200, RN_API_JSON, NULL, &out);
+    rn_output_fini(&out);
+    rn_api_call_end(call);
+}
+
+/* The answer is the decision, whatever it is: nothing was refused to anybody. A store's comes later. */
 static void act_check(rn_api_call *call, rn_trace_line *asked, ration_text body)
 {
     rn_api *api = call->api;
+    rn_decider *d = api->decider;
     char words[RN_MEANT_BYTES];
     ration_decision decision;
-    rn_output out;
+    rn_api_lease *lease;
 
     (void)body;
     if (!rn_api_permits(call, &asked->request))
         return;
-    if (!decided(call, api->decider->ops->check(api->decider, rn_loop_now(api->loop), &asked->request, asked->check,
-                                                &decision)))
+    lease = rn_api_check_new(call);
+    asked->request.user = lease;
+
+    const int err = lease == NULL ? RATION_ERR_NOMEM
+                                  : d->ops->check(d, rn_loop_now(api->loop), &asked->request, asked->check, &decision);
+
+    if (err == RATION_OK && decision.result == RATION_PENDING) {
+        rn_api_check_wait(lease, decision.lease);
         return;
-    rn_output_init(&out, rn_mem_default(), RN_PROBLEM_MAX);
-    check_write(&out, &decision, rn_api_explain(call, &asked->request, &decision, words));
-    rn_reply(call->in, 200, RN_API_JSON, NULL, &out);
-    rn_output_fini(&out);
-    rn_api_call_end(call);
+    }
+    if (lease != NULL)
+        rn_api_lease_forget(lease);
+    if (decided(call, err))
+        rn_api_check_answer(call, &decision, rn_api_explain(call, &asked->request, &decision, words));
 }
 
 /* It is none of the engine's calls, so it is read elsewhere. */

@@ -106,6 +106,8 @@ void rn_api_lease_forget(rn_api_lease *lease)
     lease_free(lease);
 }
 
+static void on_event(rn_party *party, const ration_event *event);
+
 /* Nobody will use it: back it goes. What the decider no longer knows has an event on the way, and ends with that. */
 static void lease_give_back(rn_api_lease *lease)
 {
@@ -197,12 +199,50 @@ static void lease_refused(rn_api_lease *lease, rn_api_call *call, const ration_d
     lease_free(lease);
 }
 
+/* ---- checks */
+
+rn_api_lease *rn_api_check_new(rn_api_call *call)
+{
+    rn_api_lease *lease = rn_mem_zalloc(rn_mem_default(), 1, sizeof *lease);
+
+    if (lease == NULL)
+        return NULL;
+    lease->party.event = on_event;
+    lease->api = call->api;
+    lease->call = call;
+    lease->check = true;
+    TAILQ_INSERT_TAIL(&call->api->states[RN_API_WAITING], lease, link);
+    return lease;
+}
+
+void rn_api_check_wait(rn_api_lease *lease, ration_lease handle)
+{
+    lease->lease = handle;
+    lease->call->waits = lease;
+    rn_buffer_fini(&lease->call->body);
+    rn_gateway_touch(lease->api->gateway);
+}
+
+/* What was granted is no lease: there is nothing to give back. */
+static void check_heard(rn_api_lease *lease, const ration_event *event)
+{
+    static const ration_decision granted = {.result = RATION_GRANTED};
+
+    if (lease->state != RN_API_LEAVING)
+        rn_api_check_answer(lease->call, event->type == RATION_EVENT_GRANTED ? &granted : &event->decision, NULL);
+    lease_free(lease);
+}
+
 /* ---- events */
 
 static void on_event(rn_party *party, const ration_event *event)
 {
     rn_api_lease *lease = (rn_api_lease *)(void *)party;
 
+    if (lease->check) {
+        check_heard(lease, event);
+        return;
+    }
     switch (event->type) {
     case RATION_EVENT_GRANTED:
         lease->lease = event->lease;

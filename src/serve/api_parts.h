@@ -43,6 +43,7 @@ typedef struct rn_api_lease {
     rn_api_lease_state state;
     ration_lease lease;
     rn_api_call *call;   /* WAITING: who is to be answered */
+    bool check;          /* nothing is wanted but the answer */
     const char *account; /* WAITING: its name; NULL: none of the config's */
     char *own_account;   /* the same, where a reload has replaced the config that it was borrowed from; else NULL */
     uint64_t owner;      /* rn_client_id of who acquired it */
@@ -110,7 +111,15 @@ void rn_api_answer(rn_api_call *call, const char *result, int64_t ttl_us);
 /* Memory or a table is short, or the decider failed in a way that no request explains. */
 void rn_api_fail(rn_inbound *in, int err);
 
+/* What was asked by POST /v1/check is known: answers and ends the call. `words` NULL: the decision's own. */
+void rn_api_check_answer(rn_api_call *call, const ration_decision *decision, const char *words);
+
 /* ---- api_lease.c */
+
+/* Whom the decider tells what it thinks, if it does not know at once. NULL: no memory. */
+rn_api_lease *rn_api_check_new(rn_api_call *call);
+/* It does not: its answer comes under this handle. */
+void rn_api_check_wait(rn_api_lease *lease, ration_lease handle);
 
 /*
  * POST /v1/acquire: answered now, or when the waiter has heard. `request` is borrowed for the call; its `user` and ttl

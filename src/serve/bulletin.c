@@ -38,7 +38,8 @@ struct rn_bulletin {
 
 /* ---- types: each has the bit of its place here */
 
-static const char *const types[] = {"call", "refused", "penalty", "limit", "breaker", "interval", "plan", "operator"};
+static const char *const types[] = {"call",     "refused", "penalty",  "limit", "breaker",
+                                    "interval", "plan",    "operator", "fleet"};
 
 static uint32_t type_bit(ration_text name)
 {

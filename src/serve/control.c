@@ -29,6 +29,7 @@ struct rn_control {
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
     const rn_recording *recording;
+    const rn_member *member;
     rn_keeper *keeper;
     const rn_reload_counts *reloads;
     rn_server *server;
@@ -63,6 +64,8 @@ static void snapshot_take(rn_control *control, rn_snapshot *out)
         out->exchanges[i] = rn_gateway_in_state(control->gateway, (rn_exchange_state)i);
     if (control->keeper != NULL)
         rn_keeper_look_at(control->keeper, &out->keeper);
+    if (control->member != NULL)
+        rn_member_look(control->member, &out->fleet);
 }
 
 /* Is there a limit whose standing the history keeps? Without one the decider is not asked. */
@@ -296,6 +299,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     control->gateway = options->gateway;
     control->planning = options->planning;
     control->recording = options->recording;
+    control->member = options->member;
     control->keeper = options->keeper;
     control->reloads = options->reloads;
     control->started_at = rn_loop_now(options->loop);

@@ -253,6 +253,77 @@ static void ledger_flush_series(rn_output *out, const char *name, const rn_snaps
     ledger_seconds(out, name, s, s->keeper.ledger.flush_us);
 }
 
+/* ---- the fleet; without one there are no samples */
+
+static void fleet_sample(rn_output *out, const char *name, const rn_snapshot *s, uint64_t value)
+{
+    if (s->fleet.id != NULL)
+        sample(out, name, NULL, NULL, value);
+}
+
+static void fleet_up_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.state == RN_MEMBER_UP);
+}
+
+static void fleet_members_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.member_count);
+}
+
+static void fleet_config_differs_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.config_differs);
+}
+
+static void fleet_local_leases_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.local_leases);
+}
+
+static void fleet_outages_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.unavailable);
+}
+
+static void fleet_unsent_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.told_late);
+}
+
+static void fleet_unsent_dropped_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.told_never);
+}
+
+static void fleet_calls_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (size_t i = 0; s->fleet.id != NULL && i < s->fleet.script_count; i++)
+        sample(out, name, "script", s->fleet.scripts[i].name, s->fleet.scripts[i].calls);
+}
+
+static void fleet_quantile(rn_output *out, const char *name, const char *script, const char *quantile, int64_t us)
+{
+    raw(out, name);
+    raw(out, "{script=\"");
+    raw(out, script);
+    raw(out, "\",quantile=\"");
+    raw(out, quantile);
+    raw(out, "\"} ");
+    raw_number(out, rn_builder_micro, (uint64_t)us);
+    raw(out, "\n");
+}
+
+static void fleet_seconds_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    for (size_t i = 0; s->fleet.id != NULL && i < s->fleet.script_count; i++) {
+        const rn_member_script *script = &s->fleet.scripts[i];
+
+        fleet_quantile(out, name, script->name, "0.5", script->p50_us);
+        fleet_quantile(out, name, script->name, "0.99", script->p99_us);
+    }
+}
+
 static void wait_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     uint64_t count = 0, sum_us = 0;
@@ -382,6 +453,23 @@ static const struct metric {
      0},
     {"ration_ledger_waiting", "gauge", "Answers to releases that wait until they are durable.", ledger_waiting_series,
      0},
+    {"ration_fleet_up", "gauge", "1 while the fleet's store can be asked.", fleet_up_series, 0},
+    {"ration_fleet_members", "gauge",
+     "Members of the fleet that have been heard of within a minute, this one included.", fleet_members_series, 0},
+    {"ration_fleet_config_differs", "gauge", "1 while some of them goes by other rules than this one.",
+     fleet_config_differs_series, 0},
+    {"ration_fleet_local_leases", "gauge",
+     "Leases that this process has granted by itself and that the store does not know of yet.",
+     fleet_local_leases_series, 0},
+    {"ration_fleet_outages_total", "counter", "Times that the store went away.", fleet_outages_series, 0},
+    {"ration_fleet_unsent", "gauge", "What the store has not been told yet because it is away.", fleet_unsent_series,
+     0},
+    {"ration_fleet_unsent_dropped_total", "counter",
+     "What it was never told, because it was away for longer than that meant anything.", fleet_unsent_dropped_series,
+     0},
+    {"ration_fleet_calls_total", "counter", "Scripts that the store has answered.", fleet_calls_series, 0},
+    {"ration_fleet_call_seconds", "gauge",
+     "How long that took, from sending to the answer: the median and the 99th percentile.", fleet_seconds_series, 0},
     {"ration_errors_total", "counter", "Failures of the gateway itself: no memory, an unexpected error code.", NULL,
      offsetof(rn_snapshot, gateway.errors)},
 };

@@ -114,9 +114,50 @@ static int engine_make(rn_service *s, const ration_config *config, rn_net_error 
         error_set(error, fault.path, ": ", fault.text);
     if (err != RATION_OK)
         return err;
-    (void)rn_engine_decider_init(&s->decider, s->engine);
+    s->decider = rn_engine_decider_init(&s->engine_decider, s->engine);
     rn_loop_on_step(s->loop, on_step, s);
     return s->keeper != NULL ? rn_keeper_load(s->keeper, s->engine, error) : RATION_OK;
+}
+
+static void on_woken(void *ctx)
+{
+    const rn_service *s = ctx;
+
+    if (s->gateway != NULL)
+        rn_gateway_touch(s->gateway);
+}
+
+static void on_member(void *ctx, rn_member_state state, const char *text)
+{
+    const rn_service *s = ctx;
+
+    rn_fleet_tell(s->log, s->bulletin, rn_loop_now(s->loop), state, text);
+}
+
+rn_fleet_options rn_service_fleet(rn_service *s, const ration_config *config)
+{
+    return (rn_fleet_options){.loop = s->loop,
+                              .config = config,
+                              .first_generation = first_generation(),
+                              .woken = on_woken,
+                              .changed = on_member,
+                              .ctx = s};
+}
+
+static int member_make(rn_service *s, const rn_service_options *options, rn_net_error *error)
+{
+    const rn_fleet_options fleet = rn_service_fleet(s, options->config);
+
+    if (options->record != NULL) {
+        error_set(error, options->record, ": ", "a recording is of limits in memory, and these are in a store");
+        return RATION_ERR_CONFIG;
+    }
+
+    const int err = rn_fleet_join(&fleet, &s->member, error);
+
+    if (err == RATION_OK)
+        s->decider = rn_member_decider(s->member);
+    return err;
 }
 
 /* The decider was called; what strict quotas need now may be more than before. */
@@ -165,7 +206,7 @@ static int runs_restore(rn_service *s, rn_net_error *error)
 static int jobs_make(rn_service *s, const ration_config *config, rn_net_error *error)
 {
     const rn_planning_options options = {
-        .loop = s->loop, .decider = &s->decider.base, .config = config, .log = s->log, .ctx = s, .ran = on_ran};
+        .loop = s->loop, .decider = s->decider, .config = config, .log = s->log, .ctx = s, .ran = on_ran};
     const int err = rn_planning_new(&options, &s->planning);
 
     return err == RATION_OK && s->keeper != NULL ? runs_restore(s, error) : err;
@@ -180,7 +221,7 @@ static int ports_make(rn_service *s, const rn_service_options *options, rn_net_e
         return err;
 
     const rn_gateway_options gateway = {.loop = s->loop,
-                                        .decider = &s->decider.base,
+                                        .decider = s->decider,
                                         .config = options->config,
                                         .log = s->log,
                                         .planning = s->planning,
@@ -194,15 +235,27 @@ static int ports_make(rn_service *s, const rn_service_options *options, rn_net_e
         return err;
 
     const rn_control_options control = {.loop = s->loop,
-                                        .decider = &s->decider.base,
+                                        .decider = s->decider,
                                         .gateway = s->gateway,
                                         .planning = s->planning,
                                         .recording = s->recording,
                                         .keeper = s->keeper,
+                                        .member = s->member,
                                         .reloader = &s->reloader,
                                         .reloads = &s->reloads,
                                         .descriptor = options->control.descriptor};
     return rn_control_new(&control, &s->control, error);
+}
+
+static int decider_make(rn_service *s, const rn_service_options *options, rn_net_error *error)
+{
+    int err = RATION_OK;
+
+    if (rn_fleet_is(options->config))
+        return member_make(s, options, error);
+    if (options->record != NULL)
+        err = recording_make(s, options->config, options->record, error);
+    return err == RATION_OK ? engine_make(s, options->config, error) : err;
 }
 
 static void on_reload(void *user, const char *by, rn_reload *out)
@@ -238,15 +291,13 @@ int rn_service_new(const rn_service_options *options, rn_service **out, rn_net_e
                  (options->control.descriptor != 0 && !options->control.local);
 
     int err = addresses_check(options, error);
-    if (err == RATION_OK && options->record != NULL)
-        err = recording_make(s, config, options->record, error);
     if (err == RATION_OK)
-        err = engine_make(s, config, error);
+        err = decider_make(s, options, error);
     if (err == RATION_OK)
         err = jobs_make(s, config, error);
     if (err == RATION_OK)
         err = ports_make(s, options, error);
-    if (err == RATION_OK && s->keeper != NULL)
+    if (err == RATION_OK && s->keeper != NULL && s->engine != NULL)
         err = rn_keeper_start(s->keeper, s->engine, ration_config_rules(config), on_touched, s);
     if (err == RATION_OK && s->recording != NULL) {
         err = rn_recording_begin(s->recording);
@@ -272,20 +323,31 @@ uint16_t rn_service_control_port(const rn_service *s)
     return rn_control_port(s->control);
 }
 
-/* Those who listen have heard of the last call. */
+static void on_left(void *user)
+{
+    const rn_service *s = user;
+
+    s->on_drained(s->drained_user);
+}
+
+/* Those who listen have heard of the last call; a fleet is yet to hear of its end. */
 static void on_calls_ended(void *user)
 {
     rn_service *s = user;
 
     rn_bulletin_close(s->bulletin);
-    s->on_drained(s->drained_user);
+    if (s->member != NULL) {
+        rn_member_leave(s->member, on_left, s);
+    } else {
+        on_left(s);
+    }
 }
 
 /* Those who wait hear of it before anything is closed, however many they are. */
 static void waiters_refuse(rn_service *s)
 {
     const ration_counter_name none = {.provider = {NULL, 0}};
-    rn_decider *d = &s->decider.base;
+    rn_decider *d = s->decider;
 
     if (d->ops->operate(d, rn_loop_now(s->loop), RATION_OP_DRAIN, &none, 0) == RATION_OK)
         rn_gateway_settle(s->gateway);
@@ -309,7 +371,7 @@ void rn_service_drain(rn_service *s, void (*on_drained)(void *user), void *user)
 
 rn_decider *rn_service_decider(rn_service *s)
 {
-    return &s->decider.base;
+    return s->decider;
 }
 
 void rn_service_touch(rn_service *s)
@@ -342,6 +404,7 @@ void rn_service_free(rn_service *s)
     if (s->keeper != NULL)
         rn_keeper_stop(s->keeper);
     rn_loop_on_step(s->loop, NULL, NULL);
+    rn_member_free(s->member);
     ration_engine_free(s->engine);
     rn_recorder_free(s->recorder);
     rn_recording_close(s->recording);

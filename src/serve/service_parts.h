@@ -2,6 +2,7 @@
 #ifndef RN_SERVE_SERVICE_PARTS_H
 #define RN_SERVE_SERVICE_PARTS_H
 
+#include "serve/fleet.h"
 #include "serve/service.h"
 #include "trace/recorder.h"
 
@@ -16,8 +17,10 @@ struct rn_service {
     rn_keeper *keeper;
     rn_recording *recording;
     rn_recorder *recorder;
+    rn_decider *decider; /* one of the next two */
     ration_engine *engine;
-    rn_engine_decider decider;
+    rn_engine_decider engine_decider;
+    rn_member *member; /* NULL: the limits are this process' own */
     rn_planning *planning;
     rn_bulletin *bulletin;
     rn_refusals *refusals;
@@ -31,6 +34,8 @@ struct rn_service {
     rn_timer flush; /* of the recording */
 };
 
+/* What a member of a fleet is made by, of that config. */
+rn_fleet_options rn_service_fleet(rn_service *service, const ration_config *config);
 /* Whoever comes to a listener must show a token: the operator's, or a client's. */
 bool rn_service_guarded(const ration_config *config);
 

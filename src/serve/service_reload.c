@@ -56,6 +56,17 @@ static int make_ready(rn_service *s, ready *r, rn_reload *out)
     return err;
 }
 
+static int member_reload(rn_service *s, const ready *r, rn_reload *out)
+{
+    const rn_fleet_options fleet = rn_service_fleet(s, r->config);
+    rn_net_error error = {""};
+    const int err = rn_fleet_rejoin(s->member, &fleet, &error);
+
+    if (err == RATION_ERR_CONFIG)
+        rn_reload_fault(out, s->config_file, error.text);
+    return err;
+}
+
 static int engine_reload(rn_service *s, const ready *r, rn_reload *out)
 {
     const ration_rules *rules = ration_config_rules(r->config);
@@ -64,6 +75,8 @@ static int engine_reload(rn_service *s, const ready *r, rn_reload *out)
 
     if (s->recorder != NULL)
         err = rn_recorder_reload(s->recorder, (ration_text){r->json, r->json_bytes}, rules);
+    if (err == RATION_OK && s->member != NULL)
+        return member_reload(s, r, out);
     if (err == RATION_OK)
         err = ration_engine_reload(s->engine, rn_loop_now(s->loop), rules, &fault);
     if (err == RATION_ERR_CONFIG)

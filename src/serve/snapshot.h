@@ -3,6 +3,7 @@
 #define RN_SERVE_SNAPSHOT_H
 
 #include "serve/families.h"
+#include "serve/fleet.h"
 #include "serve/gateway.h"
 #include "serve/history.h"
 #include "serve/keeper.h"
@@ -31,6 +32,7 @@ typedef struct rn_snapshot {
     uint64_t listeners;
     rn_reload_counts reloads;
     rn_keeper_status keeper; /* without a path: nothing is kept */
+    rn_member_status fleet;  /* without an id: the limits are this process' own */
 } rn_snapshot;
 
 /* Refusals with this reason, by the decider and by the gateway itself. */

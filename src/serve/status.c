@@ -439,6 +439,8 @@ int rn_status_write(const rn_snapshot *s, const rn_status_parts *parts, rn_outpu
     traffic_write(s, out);
     config_write(&s->reloads, out);
     recording_write(parts->recording, out);
+    if (s->fleet.id != NULL)
+        rn_fleet_write(&s->fleet, out);
     ledger_write(&s->keeper, out);
     if (parts->planning != NULL)
         rn_planning_write(parts->planning, out);

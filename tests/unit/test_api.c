@@ -11,7 +11,8 @@
 /* What a script of the stage does not answer. */
 typedef struct more {
     int release_err, renew_err, observe_err, check_err;
-    size_t renews;
+    size_t renews, checks;
+    ration_result check; /* what a check is answered */
     int64_t ttl_us;
 } more;
 
@@ -57,12 +58,12 @@ static void more_totals(const rn_decider *base, ration_totals *out)
 static int more_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
                       ration_decision *out)
 {
-    (void)d;
     (void)now;
-    (void)request;
     (void)mode;
+    also.checks++;
+    script_of(d)->user = request->user;
     if (also.check_err == RATION_OK)
-        *out = (ration_decision){.result = RATION_PENDING};
+        *out = (ration_decision){.result = also.check, .lease = {1, 7}};
     return also.check_err;
 }
 
@@ -318,8 +319,9 @@ static void test_errors_of_the_decider(void **state)
         expect(&s, rows[i].status, rows[i].words);
     }
     also.check_err = s.stage.decider.submit_err = RATION_OK;
+    also.check = RATION_QUEUED;
     post(&s, "check", "", "{}");
-    expect(&s, " 200 ", "{\"result\":\"pending\"}");
+    expect(&s, " 200 ", "{\"result\":\"queued\"}");
     acquire(&s, RATION_GRANTED);
     also.observe_err = RATION_ERR_NOMEM;
     post(&s, "release", "", "{\"lease\":\"1-7\",\"status\":200}");
@@ -327,6 +329,42 @@ static void test_errors_of_the_decider(void **state)
     CHECK_EQ(s.stage.decider.releases, 0);
     scene_close(&s);
     CHECK_EQ(s.stage.decider.releases, 1);
+}
+
+/* A check that is answered later. */
+static void check(scene *s)
+{
+    const size_t before = also.checks;
+
+    also.check = RATION_PENDING;
+    post(s, "check", "", "{}");
+    RUN_UNTIL(s->stage.loop, also.checks == before + 1);
+}
+
+static void test_checks_of_a_store(void **state)
+{
+    scene s;
+
+    (void)state;
+    scene_open(&s);
+    check(&s);
+    happens(&s, RATION_EVENT_GRANTED);
+    expect(&s, " 200 ", "{\"result\":\"granted\"}");
+    check(&s);
+    happens(&s, RATION_EVENT_REFUSED);
+    expect(&s, " 200 ", "\"reason\":\"deadline\"");
+
+    /* Clients that go: in time, and while the answer is on its way. */
+    check(&s);
+    leave(&s);
+    return_to(&s);
+    s.stage.decider.cancel_err = RATION_ERR_UNKNOWN;
+    check(&s);
+    wire_close(&s.client);
+    RUN_UNTIL(s.stage.loop, s.stage.decider.cancels == 2);
+    happens(&s, RATION_EVENT_GRANTED);
+    scene_close(&s);
+    CHECK_EQ(s.stage.decider.releases, 0);
 }
 
 /* Nothing under way when the process ends: held, waiting, leaving, half read. */
@@ -418,12 +456,19 @@ static void test_keys_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaving_cancels),       cmocka_unit_test(test_leaving_too_late),
-        cmocka_unit_test(test_left_granted_and_lost), cmocka_unit_test(test_waiters_hear),
-        cmocka_unit_test(test_a_key_that_left),       cmocka_unit_test(test_the_lease_is_lost),
-        cmocka_unit_test(test_errors_of_the_decider), cmocka_unit_test(test_the_end),
-        cmocka_unit_test(test_the_end_amid_a_grant),  cmocka_unit_test(test_a_drain),
-        cmocka_unit_test(test_a_reload_of_nothing),   cmocka_unit_test(test_keys_are_bounded),
+        cmocka_unit_test(test_leaving_cancels),
+        cmocka_unit_test(test_leaving_too_late),
+        cmocka_unit_test(test_left_granted_and_lost),
+        cmocka_unit_test(test_waiters_hear),
+        cmocka_unit_test(test_a_key_that_left),
+        cmocka_unit_test(test_the_lease_is_lost),
+        cmocka_unit_test(test_errors_of_the_decider),
+        cmocka_unit_test(test_the_end),
+        cmocka_unit_test(test_checks_of_a_store),
+        cmocka_unit_test(test_the_end_amid_a_grant),
+        cmocka_unit_test(test_a_drain),
+        cmocka_unit_test(test_a_reload_of_nothing),
+        cmocka_unit_test(test_keys_are_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,8 @@ static const struct {
      ":6:11: settings.listen.control: it cannot change while the process runs with 'unix:/c' (that takes a restart)\n"
      ":6:11: settings.listen.gateway: it cannot change while the process runs with '127.0.0.1:1' (that takes a "
      "restart)\n"},
+    {"no fleet comes in", RUNNING "  fleet: { redis: \"redis://h\" }\n",
+     ":10:19: settings.fleet.redis: it cannot change while the process runs with none (that takes a restart)\n"},
     {"other faults come first", P A "settings: { instance: you, drain: never }\n",
      ":6:35: settings.drain: 'never' is not a duration such as 250ms, 10s or 1h30m\n"},
 };

@@ -61,8 +61,8 @@ static const struct {
     {"unknown, without", PROVIDER "  colour: red\n", "f:4:3: providers[0].colour: unknown key\n"},
     {"twice", PROVIDER "  name: q\n",
      "f:4:3: providers[0].name: the key stands here a second time (the first is in line 2)\n"},
-    {"not yet supported, of settings", PROVIDER "settings: { fleet: {} }\n",
-     "f:4:13: settings.fleet: this key is not supported yet by this version\n"},
+    {"not yet supported", PROVIDER "  limits: [ { name: l, kind: rate, rate: 1/s, prefetch: 2 } ]\n",
+     "f:4:47: providers[0].limits[0].prefetch: this key is not supported yet by this version\n"},
     {"missing", "providers: [{}]\n",
      "f:1:13: providers[0]: the key 'name' is missing\nf:1:13: providers[0]: the key 'baseUrl' is missing\n"},
     {"no providers", "settings: { drain: 5s }\n", "f:1:1: the key 'providers' is missing\n"},
@@ -273,6 +273,34 @@ static const struct {
      "localhost:7600 or unix:/run/ration.sock\n"
      "f:4:52: settings.listen.control: 'h:1' is not an address such as 127.0.0.1:7600, [::1]:7600, localhost:7600 or "
      "unix:/run/ration.sock\n"},
+    {"a fleet without a store", PROVIDER "settings: { fleet: {} }\n",
+     "f:4:20: settings.fleet: the key 'redis' is missing\n"},
+    {"no URL of a store", PROVIDER "settings: { fleet: { redis: \"http://h\" } }\n",
+     "f:4:29: settings.fleet.redis: this is no URL of a Redis (such as redis://10.0.0.7:6379, rediss://redis.example "
+     "or unix:/run/redis)\n"},
+    {"a scheme and nothing more", PROVIDER "settings: { fleet: { redis: \"redis://\" } }\n",
+     "f:4:29: settings.fleet.redis: this is no URL of a Redis (such as redis://10.0.0.7:6379, rediss://redis.example "
+     "or unix:/run/redis)\n"},
+    {"a password in it", PROVIDER "settings: { fleet: { redis: \"redis://:hunter2@h\" } }\n",
+     "f:4:29: settings.fleet.redis: user and password have no place in the URL (name the variables that have them: "
+     "`userEnv`, `passwordEnv`)\n"},
+    {"a password in place of the variable",
+     PROVIDER "settings: { fleet: { redis: \"redis://h\", passwordEnv: hunter2! } }\n",
+     "f:4:55: settings.fleet.passwordEnv: the value does not fit: it must be the name of an environment variable, such "
+     "as REDIS_PASSWORD\n"},
+    {"a user without a password", PROVIDER "settings: { fleet: { redis: \"redis://h\", userEnv: U } }\n",
+     "f:4:51: settings.fleet.userEnv: a user needs a password: 'passwordEnv'\n"},
+    {"two ways to go on",
+     PROVIDER "settings: { fleet: { redis: \"redis://h\", onUnavailable: { mode: refuse, localLimit: 3 } } }\n",
+     "f:4:85: settings.fleet.onUnavailable.localLimit: it is either `refuse` or a 'localLimit'\n"},
+    {"no way to go on", PROVIDER "settings: { fleet: { redis: \"redis://h\", onUnavailable: allow } }\n",
+     "f:4:57: settings.fleet.onUnavailable: 'allow' is not one of: refuse\n"},
+    {"a fleet of every form",
+     PROVIDER
+     "settings: { fleet: { redis: \"rediss://h:1,[::1]:2\", userEnv: U, passwordEnv: P_1, caFile: c.pem, name: f,\n"
+     "  connectTimeout: 1s, commandTimeout: 10ms, backoff: 2s, onUnavailable: { localLimit: 3 }, leaseTtl: 1s,\n"
+     "  waiterTtl: 2s, wait: 1 } }\n",
+     ""},
     {"one address for both", PROVIDER "settings: { listen: { gateway: \"[::1]:80\", control: \"[::1]:80\" } }\n",
      "f:4:53: settings.listen.control: gateway and control have the same address\n"},
 

@@ -117,6 +117,7 @@ static void the_example_says_what_it_says(void **state)
     CHECK_EQ(settings->drain_us, 30 * SECOND);
     CHECK_STR(settings->ledger, "ration.db");
     CHECK_EQ(settings->ledger_flush_us, 5 * SECOND);
+    CHECK_STR(settings->fleet.redis, NULL);
     CHECK_EQ(settings->log_format, RN_LOG_LOGFMT);
     CHECK_EQ(settings->log_level, RN_LOG_INFO);
     CHECK(account != NULL && account == rn_config_account(config, 0));

@@ -2,7 +2,8 @@
 --
 -- May a request leave now? All of its counters and penalties are asked, and then all are taken from, or none; where
 -- something is short that comes back, it waits if it may: core/submit.c. The lease is named by the caller, so a call
--- repeated after a lost answer is answered again and counts once.
+-- repeated after a lost answer is answered again and counts once. One that was granted while the store was away is
+-- entered as it is, whatever that does to its counters.
 --
 -- What is refused by something that a wait cannot cure has not asked for anything. All others have: adaptive limits may
 -- grow by that, and then it is looked at once more. Who only wants to know changes nothing: limits that may grow count
@@ -73,6 +74,11 @@ return run(function()
     call.deadline = call.may_wait and min(now + call.wait, MAX) or now
     if waits then
         waits.rank(call)
+    end
+
+    if call.enter then
+        lease_take(call, counters)
+        return GRANTED, { now }
     end
 
     local found = examine_all(counters, account)

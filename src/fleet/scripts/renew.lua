@@ -1,17 +1,21 @@
 -- SPDX-License-Identifier: MIT
 --
--- A lease's time to live begins anew. At its end it is already lost.
+-- The times to live of some leases begin anew. At its end a lease is already lost. What is not held any more is told by
+-- its place in the call.
 return run(function()
-    local lease, cell = lease_at(call.id)
+    local gone = {}
 
-    if not lease or lease.released then
-        return UNKNOWN
+    for i, id in ipairs(call.ids) do
+        local lease, cell = lease_at(id)
+
+        if not lease or lease.released then
+            gone[#gone + 1] = i
+        elseif lease.ttl then
+            lease.ttl_until = min(now + lease.ttl, MAX)
+            lease_alive(lease)
+            changed(cell)
+            holds_visit(lease, 'renew', now)
+        end
     end
-    if lease.ttl then
-        lease.ttl_until = min(now + lease.ttl, MAX)
-        lease_alive(lease)
-        changed(cell)
-        holds_visit(lease, 'renew', now)
-    end
-    return DONE
+    return #gone < #call.ids and DONE or UNKNOWN, gone
 end)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_FLEET_MEMBER_H
+#define RN_FLEET_MEMBER_H
+
+#include "core/decider.h"
+#include "net/loop.h"
+
+/*
+ * A process of a fleet: a decider whose limits are in Redis. Chapter 6.
+ *
+ * It is asked as the engine is; its answers come as events. What is told (a release, a response, a renewal) is sent and
+ * forgotten: it is repeated until the store has it or it means nothing any more. One thread, the loop's.
+ */
+typedef struct rn_member rn_member;
+
+typedef enum rn_member_state {
+    RN_MEMBER_UP = 0,
+    RN_MEMBER_DEGRADED, /* the store is away; some leases are granted here */
+    RN_MEMBER_DOWN,     /* it is away, and all are refused */
+    RN_MEMBER_STATES,
+} rn_member_state;
+
+const char *rn_member_state_name(rn_member_state state);
+
+/* As the config has them. */
+typedef struct rn_member_settings {
+    const char *url;  /* of the store */
+    const char *name; /* of the fleet */
+    const char *ca;   /* NULL: the system's */
+    int64_t connect_us, command_us;
+    int64_t backoff_us;  /* whoever is refused meanwhile comes back after it */
+    int64_t local_limit; /* RATION_UNSET: none is granted while the store is away */
+    int64_t lease_ttl_us, waiter_ttl_us;
+    unsigned replicas;
+} rn_member_settings;
+
+/* All is borrowed for the call but the loop and `ctx`. */
+typedef struct rn_member_options {
+    rn_loop *loop;
+    const rn_member_settings *settings;
+    const ration_rules *rules;
+    const char *user;     /* NULL: the default user */
+    const char *password; /* NULL: none */
+    const char *config;   /* a hash of it, by which members see that they differ */
+    const char *instance;
+    uint32_t first_generation; /* of leases, as of an engine */
+    void (*woken)(void *ctx);  /* there are events */
+    /* It is in another state. `text` says why, if it is not up. */
+    void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void *ctx;
+} rn_member_options;
+
+#define RN_MEMBER_TEXT 400
+
+/* Could there be one of this URL and these rules, whether the store is there or not? Errors as of new. */
+RATION_MUST_CHECK int rn_member_may(const char *url, const ration_rules *rules, char *fault);
+/* RATION_ERR_CONFIG: the URL, or limits that are not possible in a fleet: `fault`, of RN_MEMBER_TEXT bytes, says what;
+ * RATION_ERR_NOMEM. */
+RATION_MUST_CHECK int rn_member_new(const rn_member_options *options, rn_member **out, char *fault);
+/* Without a word to the store, whose leases lapse. NULL is fine. The loop must turn once more. */
+void rn_member_free(rn_member *member);
+
+rn_decider *rn_member_decider(rn_member *member);
+
+/* Other rules, and what of the settings may change. Leases and waiters end by what they began with. Errors as new. */
+RATION_MUST_CHECK int rn_member_reload(rn_member *member, const rn_member_options *options, char *fault);
+
+/* Take leave: what has been told to it goes to the store, as long as that answers in time; then `done`, once, never
+ * from inside. */
+void rn_member_leave(rn_member *member, void (*done)(void *ctx), void *ctx);
+
+/* ---- what it is in */
+
+typedef struct rn_member_seen {
+    const char *id;
+    const char *instance;
+    const char *config;
+    int64_t heard_us; /* ago */
+    bool self;
+} rn_member_seen;
+
+typedef struct rn_member_script {
+    const char *name;
+    uint64_t calls; /* answered */
+    int64_t p50_us, p99_us;
+} rn_member_script;
+
+#define RN_MEMBER_SCRIPTS 16
+
+typedef struct rn_member_status {
+    rn_member_state state;
+    ration_time since;
+    const char *id;
+    const rn_member_seen *members; /* as the last beat found them; borrowed until the next turn */
+    size_t member_count;
+    bool config_differs; /* of some member that is alive */
+    uint64_t local_leases;
+    int64_t local_limit;    /* RATION_UNSET: none */
+    uint64_t unavailable;   /* times that the store went away */
+    uint64_t told_late;     /* calls that wait to be made again */
+    uint64_t told_never;    /* calls that were given up: the store was away for too long */
+    const char *last_error; /* of the store; "": there was none */
+    rn_member_script scripts[RN_MEMBER_SCRIPTS];
+    size_t script_count;
+} rn_member_status;
+
+void rn_member_look(const rn_member *member, rn_member_status *out);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RN_FLEET_MEMBER_PARTS_H
+#define RN_FLEET_MEMBER_PARTS_H
+
+#include <sys/queue.h>
+
+#include "base/heap.h"
+#include "fleet/answer.h"
+#include "fleet/member.h"
+#include "fleet/rules.h"
+#include "fleet/store.h"
+
+/* The inside of a member, shared by the files that make it. */
+
+#define RN_MEMBER_ID 17   /* with its NUL */
+#define RN_MEMBER_NAME 40 /* of a lease in the store: ID.INDEX.GENERATION */
+
+/* The rules of one time. Leases and calls go by those that they began with. */
+typedef struct rn_member_world {
+    rn_fleet_rules rules;
+    size_t refs;
+} rn_member_world;
+
+/* What is on its way to whoever asked. */
+typedef struct rn_member_event {
+    TAILQ_ENTRY(rn_member_event) link;
+    struct rn_member_lease *lease; /* of which it is a part; NULL: it stands alone, ... */
+    struct rn_member_world *world; /* ... and holds these, whose texts it has */
+    rn_route *route;
+    ration_event event;
+    bool due; /* it is in the list */
+} rn_member_event;
+
+TAILQ_HEAD(rn_member_events, rn_member_event);
+
+typedef enum rn_member_stage {
+    RN_OURS_ASKING = 0, /* its admission is under way */
+    RN_OURS_WAITING,    /* it waits for its turn */
+    RN_OURS_HELD,       /* the store has it */
+    RN_OURS_LOCAL,      /* granted while the store was away, which does not know of it yet */
+    RN_OURS_OVER,       /* its handle is dead; it is kept for its events */
+    RN_OURS_STAGES,
+} rn_member_stage;
+
+typedef struct rn_member_lease {
+    rn_heap_node node; /* in the member's `due`, unless OVER or there is nothing to do */
+    TAILQ_ENTRY(rn_member_lease) link;
+    ration_time due_at;
+    rn_member_stage stage;
+    ration_lease handle;
+    uint64_t serial;
+    void *user;
+    rn_member_world *world;
+    rn_route *route;
+    char name[RN_MEMBER_NAME];
+    rn_call_ask ask;
+    ration_priority priority;
+    ration_time asked_at;
+    ration_time deadline; /* of its wait */
+    ration_time granted_at;
+    ration_time ends_at;    /* as declared; RATION_NEVER_US: not */
+    ration_time expires_at; /* in the store, at the latest */
+    bool own;               /* whoever holds it renews it; else the member does */
+    bool waits;             /* the answer has not been at once */
+    bool called;            /* a message has come before the answer that it waits */
+    int tries;              /* of an admission whose connection broke */
+    rn_member_event answer, lost;
+} rn_member_lease;
+
+TAILQ_HEAD(rn_member_leases, rn_member_lease);
+
+typedef struct rn_member_slot {
+    rn_member_lease *lease; /* NULL: free */
+    uint32_t generation;    /* of the last one */
+    uint32_t next_free;
+} rn_member_slot;
+
+/* A call of a script, from when it is wanted until it is answered for good. */
+typedef struct rn_member_call {
+    TAILQ_ENTRY(rn_member_call) link; /* in `calls` or `later` */
+    struct rn_member *member;
+    rn_script_name script;
+    rn_member_world *world;
+    rn_route *route;    /* NULL: of no request */
+    ration_lease lease; /* whom the answer concerns; generation 0: nobody any more */
+    char name[RN_MEMBER_NAME];
+    rn_call_ask ask;
+    rn_call_end end;
+    ration_response response; /* its texts are in `block` */
+    void *block;
+    ration_lease *many; /* a renewal, a collect */
+    size_t many_count;
+    rn_call_window *windows; /* that were asked for: RN_CALL_WINDOWS_MAX; NULL: none was */
+    size_t window_count;
+    ration_time wanted_at, sent_at;
+    ration_time give_up; /* what was not told by then means nothing */
+} rn_member_call;
+
+TAILQ_HEAD(rn_member_calls, rn_member_call);
+
+/* On which it hears of its waiters at a provider. */
+typedef struct rn_member_channel {
+    SLIST_ENTRY(rn_member_channel) link;
+    char *name;
+} rn_member_channel;
+
+SLIST_HEAD(rn_member_channels, rn_member_channel);
+
+#define RN_MEMBER_BUCKETS 320
+
+typedef struct rn_member_times {
+    uint64_t calls;
+    uint32_t counts[RN_MEMBER_BUCKETS]; /* eight to each doubling of microseconds */
+} rn_member_times;
+
+/* A member of the fleet as the last beat has told. */
+typedef struct rn_member_peer {
+    rn_member_seen seen;
+    char id[RN_MEMBER_ID];
+    char instance[128];
+    char config[20];
+} rn_member_peer;
+
+struct rn_member {
+    rn_decider base;
+    ration_allocator mem;
+    rn_loop *loop;
+    rn_store *store;
+    rn_member_settings settings; /* numbers only */
+    char *fleet;                 /* its name */
+    char id[RN_MEMBER_ID];
+    char *instance;
+    char config[20];
+    void (*woken)(void *ctx);
+    void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void *ctx;
+    rn_member_world *world; /* the present one */
+    rn_call call;           /* scratch: the store copies */
+    int64_t ahead_us;       /* of the loop's clock is the server's, by the last answer */
+
+    rn_member_slot *slots;
+    uint32_t slot_count, first_free; /* UINT32_MAX: none is */
+    uint32_t first_generation;
+    struct rn_member_leases stages[RN_OURS_STAGES];
+    size_t stage_sizes[RN_OURS_STAGES];
+    rn_heap due;
+    struct rn_member_events events;
+    rn_member_event *taken; /* whose texts are borrowed until the next is taken */
+    struct rn_member_channels channels;
+    struct rn_member_calls calls, later;
+    size_t call_count, later_count;
+    rn_timer again; /* the calls of `later` */
+
+    rn_timer beat;
+    bool beating;
+    enum { RN_LEAVES_NOT = 0, RN_LEAVES_SOON, RN_LEAVES_TOLD } leaves;
+    ration_time beat_sent_at;
+    rn_member_peer *peers;
+    rn_member_seen *seen;
+    size_t peer_count;
+    rn_member_state state;
+    ration_time since;
+    uint64_t unavailable, told_never;
+    char last_error[RN_STORE_TEXT];
+    bool draining;
+    void (*left)(void *ctx);
+    void *left_ctx;
+    rn_deferred leave;
+    uint64_t random;
+    uint64_t serial;
+    ration_totals totals;
+    rn_member_times times[RN_SCRIPT_COUNT];
+};
+
+/* ---- member.c */
+
+ration_time rn_member_now(const rn_member *m);
+/* Up to `span_us`, never the same. */
+int64_t rn_member_jitter(rn_member *m, int64_t span_us);
+/* If it wants to leave and nothing is out any more, it does. */
+void rn_member_leave_look(rn_member *m);
+void rn_member_hold(rn_member_world *world);
+void rn_member_unhold(rn_member *m, rn_member_world *world);
+/* An instant of the server's, as the loop's clock has it. */
+ration_time rn_member_local(const rn_member *m, ration_time at);
+
+/* ---- member_lease.c */
+
+/* NULL with RATION_ERR_FULL or RATION_ERR_NOMEM. Takes the reference to `route`. */
+int rn_member_lease_new(rn_member *m, rn_route *route, const ration_request *request, const rn_call_ask *ask,
+                        rn_member_lease **out);
+rn_member_lease *rn_member_lease_find(const rn_member *m, ration_lease handle); /* NULL: it is over */
+rn_member_lease *rn_member_lease_named(const rn_member *m, ration_text name);   /* of ours, and not over */
+void rn_member_lease_enter(rn_member *m, rn_member_lease *lease, rn_member_stage stage);
+/* When it is to be looked at; RATION_NEVER_US: not by time. */
+void rn_member_lease_due(rn_member *m, rn_member_lease *lease, ration_time at);
+/* Its handle dies. It is freed with its last event. */
+void rn_member_lease_end(rn_member *m, rn_member_lease *lease);
+void rn_member_lease_free(rn_member *m, rn_member_lease *lease);
+/* The time to live begins anew, in the store too if it has been told. */
+void rn_member_lease_alive(rn_member *m, rn_member_lease *lease);
+
+/* Its answer, or its loss, goes to whoever asked. */
+void rn_member_tell_granted(rn_member *m, rn_member_lease *lease);
+void rn_member_tell_refused(rn_member *m, rn_member_lease *lease, const ration_decision *decision);
+void rn_member_tell_lost(rn_member *m, rn_member_lease *lease);
+/* What an answer tells of a limit of its route. Without memory it is not told. */
+void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route, const rn_fleet_event *event);
+void rn_member_events_fini(rn_member *m);
+bool rn_member_next_event(rn_decider *d, ration_event *out);
+
+/* ---- member_call.c */
+
+/* A call about a lease, or none; it is the caller's to send. NULL: no memory. */
+rn_member_call *rn_member_call_new(rn_member *m, rn_script_name script, const rn_member_lease *lease);
+rn_member_call *rn_member_call_plain(rn_member *m, rn_script_name script, rn_member_world *world);
+/* About some leases at the first one's provider, and sent; without memory it is not. */
+void rn_member_call_many(rn_member *m, rn_script_name script, const rn_member_lease *first, const ration_lease *leases,
+                         size_t count);
+/* The scratch is for a call by these rules. */
+void rn_member_call_for(rn_member *m, const rn_member_world *world);
+/* Sent now, or, where the store is away or refuses, later. It frees itself. */
+void rn_member_call_send(rn_member *m, rn_member_call *call);
+void rn_member_call_free(rn_member_call *call);
+/* What waits to be told is told. */
+void rn_member_call_flush(rn_member *m);
+void rn_member_calls_init(rn_member *m);
+void rn_member_calls_fini(rn_member *m);
+
+/* ---- member_ask.c */
+
+int rn_member_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out);
+int rn_member_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
+                    ration_decision *out);
+/* Ask the store for it. False: no memory. */
+bool rn_member_ask(rn_member *m, rn_member_lease *lease);
+/* Somebody who waited was granted or refused: if it is ours, it hears of it. */
+void rn_member_heard(rn_member *m, const rn_fleet_event *event);
+/* The answer to an admission; `reply` NULL: there is none. */
+void rn_member_admitted(rn_member *m, rn_member_call *call, const redisReply *reply);
+/* The store is away: what this process says by itself. */
+void rn_member_decide(rn_member *m, rn_member_lease *lease, ration_decision *out);
+/* Its time has come. True: the store is to be asked what has come of it. */
+bool rn_member_wait_due(rn_member *m, rn_member_lease *lease, ration_time now);
+/* What has come of those that a collect has asked for. */
+void rn_member_collected(rn_member *m, const rn_member_call *call, const redisReply *reply);
+/* The store is back, or has forgotten them: leases that are held here become known there. */
+void rn_member_enter_all(rn_member *m);
+void rn_member_enter(rn_member *m, rn_member_lease *lease);
+
+/* ---- member_channel.c */
+
+/* Listen at all providers of the present rules. Where that is not possible waiters are heard of all the same, later. */
+void rn_member_listen(rn_member *m);
+void rn_member_channels_fini(rn_member *m);
+
+/* ---- member_beat.c */
+
+void rn_member_beat_init(rn_member *m);
+int rn_member_beat_start(rn_member *m); /* RATION_ERR_NOMEM */
+void rn_member_beat_fini(rn_member *m);
+/* Take leave of the others. */
+void rn_member_beat_leave(rn_member *m);
+
+/* ---- member_times.c */
+
+void rn_member_times_add(rn_member_times *times, int64_t us);
+int64_t rn_member_times_percentile(const rn_member_times *times, int percent);
+
+#endif
