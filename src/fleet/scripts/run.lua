@@ -9,6 +9,7 @@ local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE, QUEUED = 1, 0, 2, 3, 4, 5
 local function catch_up(till)
     if head.waiting > 0 and (head.wake <= till or head.first <= till) then
         waiting().catch_up(till)
+        return
     end
     now = till
     if now < head.first then
