@@ -38,17 +38,23 @@ local function examine_all(counters, account)
     return found
 end
 
--- What is refused only because it may not wait has asked.
-local function note_refusal(counters, found)
+-- What is refused only because it may not wait, or nobody more may, has asked: so less is lent to those who wait, and
+-- their demand counts.
+local function note_asked(counters, found)
     for i, c in ipairs(counters) do
         local asked = kind_of(c.kind).asked
 
         c.spec, c.charge = call.places[i], call.places[i].charge
-        if asked and not found.barred then
+        if asked and not found.barred and not call.dry then
             asked(c)
+            if touched then
+                touched[#touched + 1] = c
+            end
         end
     end
+end
 
+local function note_refusal(counters, found)
     local named = counters[found.named.index]
     local refused = named and kind_of(named.kind).refused
 
@@ -84,6 +90,7 @@ return run(function()
     local found = examine_all(counters, account)
 
     if found.named and (found.refuses or not call.may_wait) then
+        note_asked(counters, found)
         if not call.dry then
             note_refusal(counters, found)
         end
@@ -91,6 +98,7 @@ return run(function()
     end
     if found.named then
         if waiting().is_full(call) then
+            note_asked(counters, found)
             return REFUSED, { 'queue_full', 0, false, 0, 0 }
         end
         if not call.dry then
