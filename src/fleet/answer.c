@@ -72,7 +72,7 @@ bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
         .at = {number_of(event, 1, 0)},
         .key = text_of(event->element[2]),
         .before = number_of(event, 3, 0),
-        .value = number_of(event, 4, 0),
+        .value = number_of(event, 4, RATION_NEVER_US),
     };
     if (event->elements == 6)
         out->cause = text_of(event->element[5]);
@@ -170,6 +170,9 @@ static void refuse(const redisReply *why, const rn_route *route, const rn_call_a
     out->estimate = number_of(why, 3, 0) != 0 && rn_time_known(out->retry_at);
 
     const rn_counter *const counter = name_limit(route, number_of(why, 1, 0), out);
+
+    if (number_of(why, 1, 0) < 0 && route->circuit != NULL)
+        out->key = route->circuit->key;
 
     if (counter != NULL && number_of(why, 4, 0) != 0) {
         out->facts = (ration_facts){

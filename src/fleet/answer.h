@@ -30,11 +30,14 @@ typedef struct rn_fleet_lost {
 
 /* What the call has brought about. Its texts are the reply's. */
 typedef struct rn_fleet_event {
-    ration_text what; /* "limit": an adaptive limit moved; "granted", "refused": somebody who waited was */
+    ration_text what; /* "limit": an adaptive limit moved; "breaker": one changed; "health": a check is due;
+                         "granted", "refused": somebody who waited was */
     ration_time at;
-    ration_text key;       /* of the counter, behind what all keys of the provider begin with; else the lease */
-    int64_t before, value; /* limit: micro-units */
-    ration_text cause;     /* limit */
+    ration_text key;   /* limit: of the counter, behind what all keys of the provider begin with; breaker, health: of
+                          the circuit; else the lease */
+    int64_t before;    /* limit: micro-units; breaker: its state; health: the number of the check */
+    int64_t value;     /* limit: micro-units; breaker: when to retry, RATION_NEVER_US: not known */
+    ration_text cause; /* limit, breaker; health: the account that is to be checked */
     const redisReply *why; /* refused */
 } rn_fleet_event;
 

@@ -134,9 +134,17 @@ static void key_lease(rn_call *call, ration_text provider, ration_text id)
     key_end(call);
 }
 
+static void key_circuit(rn_call *call, const rn_route *route)
+{
+    key_begin(call, route->provider->name);
+    bytes_str(&call->bytes, "circuit:");
+    rn_pack_raw(&call->bytes, route->circuit->key);
+    key_end(call);
+}
+
 static int keys_write(rn_call *call, const rn_route *route, ration_text id)
 {
-    if (route->count + 3 > RN_CALL_KEYS_MAX)
+    if (route->count + 4 > RN_CALL_KEYS_MAX)
         return RATION_ERR_FULL;
     key_head(call, route->provider->name);
     key_lease(call, route->provider->name, id);
@@ -146,6 +154,8 @@ static int keys_write(rn_call *call, const rn_route *route, ration_text id)
     key_end(call);
     for (size_t i = 0; i < route->count; i++)
         key_counter(call, route, route->links[i].counter);
+    if (route->circuit != NULL)
+        key_circuit(call, route);
     return RATION_OK;
 }
 
@@ -459,6 +469,54 @@ static void write_counters(rn_call *call, const rn_route *route, counter_call wh
     }
 }
 
+static void write_owner(rn_pack *out, const rn_account *account)
+{
+    rn_pack_array(out, 3);
+    rn_pack_text(out, account->name);
+    rn_pack_text(out, account->target);
+    rn_pack_text(out, account->credential);
+}
+
+static void write_breaker(rn_pack *out, const rn_breaker_spec *spec)
+{
+    const ration_breaker_rule *const rule = &spec->rule;
+    const int64_t strategy = rule->strategy == RATION_BREAKER_CONSECUTIVE ? 1
+                             : rule->strategy == RATION_BREAKER_COUNT     ? 2
+                                                                          : 3;
+    const int64_t before[] = {strategy,   rule->threshold,   rule->ratio.num,    rule->ratio.den,
+                              rule->size, rule->duration_us, rule->minimum_calls};
+    const int64_t after[] = {
+        rule->probes,         rule->backoff_initial_us, rule->backoff_multiplier.num, rule->backoff_multiplier.den,
+        rule->backoff_max_us, rule->idle_interval_us,   rule->idle_failures,          1};
+    const size_t before_count = sizeof before / sizeof before[0];
+    const size_t after_count = sizeof after / sizeof after[0];
+
+    rn_pack_array(out, before_count + 1 + after_count + 3);
+    for (size_t i = 0; i < before_count; i++)
+        rn_pack_int(out, before[i]);
+    rn_pack_bool(out, rule->recovery == RATION_RECOVERY_PROBE);
+    for (size_t i = 0; i < after_count; i++)
+        rn_pack_int(out, after[i]);
+    rn_pack_text(out, ration_text_of(spec->tripped));
+    rn_pack_text(out, ration_text_of(spec->recovered));
+    rn_pack_text(out, ration_text_of(spec->unwell));
+}
+
+/* The breaker that the request goes through, by its rules (circuit.lua); false: none. */
+static void write_circuit(rn_pack *out, const rn_route *route, bool through)
+{
+    rn_pack_key(out, "circuit");
+    if (!through || route->circuit == NULL) {
+        rn_pack_bool(out, false);
+        return;
+    }
+    rn_pack_map(out, 2);
+    rn_pack_key(out, "rule");
+    write_breaker(out, &route->provider->circuit->breaker);
+    rn_pack_key(out, "owner");
+    write_owner(out, route->account);
+}
+
 /* The members that every call has: 4. */
 static void write_common(rn_call *call, ration_text id)
 {
@@ -531,8 +589,9 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 14);
+    rn_pack_map(out, 15);
     write_common(call, ask->id);
+    write_circuit(out, route, !ask->health);
     rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
     rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
     rn_pack_key_int(out, "wait", bounded(ask->wait_us));
@@ -557,11 +616,12 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
         retry_at.us = RATION_NEVER_US;
-    rn_pack_map(out, 12);
+    rn_pack_map(out, 13);
     write_common(call, id);
+    write_circuit(out, route, true);
     rn_pack_key_bool(out, "status", response->status != 0);
     rn_pack_key_bool(out, "limited", reading.rate_limited);
-    rn_pack_key_bool(out, "throttled", reading.outcome == RATION_OUTCOME_THROTTLED);
+    rn_pack_key_text(out, "outcome", ration_text_of(ration_outcome_name(reading.outcome)));
     rn_pack_key_bool(out, "success", reading.success);
     rn_pack_key_given(out, "retry_at", rn_time_known(retry_at) ? bounded(retry_at.us) : RATION_NEVER_US,
                       RATION_NEVER_US);
@@ -578,8 +638,9 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 10);
+    rn_pack_map(out, 11);
     write_common(call, id);
+    write_circuit(out, route, true);
     rn_pack_key_text(out, "outcome", (ration_text){outcome, strlen(outcome)});
     rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
     rn_pack_key_bool(out, "retry_at", false);
@@ -621,6 +682,32 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
     key_lease(call, route->provider->name, id);
     rn_pack_map(&call->argument, 4);
     write_common(call, id);
+    return written(call);
+}
+
+int rn_call_health_write(rn_call *call, const rn_call_health *health)
+{
+    rn_pack *const out = &call->argument;
+    const rn_scope *const scope = &health->account->provider->circuit->scope;
+
+    key_head(call, health->account->provider->name);
+    rn_pack_map(out, 9);
+    write_common(call, (ration_text){"", 0});
+    rn_pack_key_bool(out, "ok", health->ok);
+    rn_pack_key(out, "account");
+    write_owner(out, health->account);
+    rn_pack_key(out, "by");
+    rn_pack_array(out, 3);
+    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_ACCOUNT));
+    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_TARGET));
+    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_CREDENTIAL));
+    rn_pack_key(out, "key");
+    if (health->circuit.data == NULL) {
+        rn_pack_bool(out, false);
+    } else {
+        rn_pack_text(out, health->circuit);
+    }
+    rn_pack_key_int(out, "number", health->number);
     return written(call);
 }
 
@@ -679,6 +766,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_cancel(call, what->route, what->id);
     case RN_SCRIPT_COLLECT:
         return rn_call_collect(call, what->id, what->ids, what->id_count);
+    case RN_SCRIPT_HEALTH:
+        return rn_call_health_write(call, what->health);
     case RN_SCRIPT_ADVANCE:
         return rn_call_advance(call, what->id);
     case RN_SCRIPT_BEAT:

@@ -54,6 +54,7 @@ typedef struct rn_call_ask {
     bool dry;   /* only to know */
     bool enter; /* it was granted elsewhere: take, whatever is there */
     bool enforcer;
+    bool health; /* a health check: no circuit is in its way */
 } rn_call_ask;
 
 /* A member shows that it is alive. */
@@ -72,6 +73,14 @@ typedef struct rn_call_end {
 void rn_call_init(rn_call *call, const ration_allocator *mem, const rn_book *book, const char *fleet, bool tells_time);
 void rn_call_fini(rn_call *call);
 
+/* What a health check came to. */
+typedef struct rn_call_health {
+    const rn_account *account;
+    bool ok;
+    ration_text circuit; /* that asked for it; no data: all that requests of the account go through */
+    int64_t number;      /* of that circuit's checks */
+} rn_call_health;
+
 /* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
@@ -80,6 +89,7 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
 /* Of leases at a provider, and of waiters of the member there; at most RN_CALL_IDS_MAX. */
 int rn_call_renew(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
+int rn_call_health_write(rn_call *call, const rn_call_health *health);
 int rn_call_advance(rn_call *call, ration_text provider);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 
@@ -94,6 +104,7 @@ typedef struct rn_call_what {
     const ration_response *response;
     const rn_call_end *end;
     const rn_call_beating *beat;
+    const rn_call_health *health;
 } rn_call_what;
 
 int rn_call_write(rn_call *call, const rn_call_what *what);

@@ -208,6 +208,16 @@ bool rn_fleet_collected_at(const rn_fleet *fleet, size_t index, rn_fleet_collect
     return fleet->reply != NULL && rn_answer_collected(fleet->reply, index, out);
 }
 
+int rn_fleet_health(rn_fleet *fleet, ration_time now, ration_text account, bool ok)
+{
+    const rn_account *const named = rn_book_account(&fleet->rules.book, account);
+    const rn_call_health health = {.account = named, .ok = ok};
+
+    if (named == NULL || named->provider->circuit == NULL)
+        return RATION_ERR_UNKNOWN;
+    return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_HEALTH, .health = &health});
+}
+
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider)
 {
     return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_ADVANCE, .id = provider});

@@ -61,6 +61,8 @@ int rn_fleet_cancel(rn_fleet *fleet, ration_time now, rn_route *route, ration_te
 /* What has come of those who wait there. */
 int rn_fleet_collect(rn_fleet *fleet, ration_time now, ration_text provider, const ration_text *ids, size_t count);
 bool rn_fleet_collected_at(const rn_fleet *fleet, size_t index, rn_fleet_collected *out);
+/* A health check that nobody need have asked for. */
+int rn_fleet_health(rn_fleet *fleet, ration_time now, ration_text account, bool ok);
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 

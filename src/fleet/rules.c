@@ -37,13 +37,6 @@ static void find_unsupported(void *ctx, const rn_limit *limit)
 static int check_supported(rn_fleet_rules *rules)
 {
     rn_book_visit(&rules->book, rules, find_unsupported);
-    for (size_t i = 0; i < rules->book.provider_count && rules->text[0] == '\0'; i++) {
-        if (rules->book.providers[i].circuit != NULL) {
-            (void)snprintf(rules->text, sizeof rules->text,
-                           "provider '%.60s': breakers are not shared through a store yet",
-                           rules->book.providers[i].rule.name);
-        }
-    }
     if (rules->book.enforcer)
         (void)snprintf(rules->text, sizeof rules->text, "an enforcer's limits are not shared through a store");
     return rules->text[0] == '\0' ? RATION_OK : RATION_ERR_CONFIG;
@@ -132,6 +125,7 @@ int rn_fleet_rules_ask(rn_fleet_rules *rules, ration_time now, const ration_requ
     ask->retry = request->retry;
     ask->priority = rn_request_priority(request, route);
     ask->wait_us = request->wait_us;
+    ask->health = request->health;
     ask->tenant = route->tenant;
     ask->weight = route->weight;
     *out_route = route;

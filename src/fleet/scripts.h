@@ -13,6 +13,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_RENEW,
     RN_SCRIPT_CANCEL,
     RN_SCRIPT_COLLECT,
+    RN_SCRIPT_HEALTH,
     RN_SCRIPT_ADVANCE,
     RN_SCRIPT_BEAT,
     RN_SCRIPT_COUNT,

@@ -481,7 +481,19 @@ static int twin_cancel(rn_decider *d, ration_time now, ration_lease handle)
 
 static int twin_health(rn_decider *d, ration_time now, ration_text account, bool ok)
 {
-    return twin_of(d)->engine->ops->health(twin_of(d)->engine, now, account, ok);
+    rn_twin *const twin = twin_of(d);
+    const int core = twin->engine->ops->health(twin->engine, now, account, ok);
+    const int store = rn_fleet_health(&twin->fleet, now, account, ok);
+
+    twin->now = now;
+    if (store != RATION_OK && store != RATION_ERR_UNKNOWN)
+        return failed(twin, store);
+
+    int err = compare_answers(twin, core, store);
+
+    if (err == RATION_OK && store == RATION_OK)
+        err = compare_lost(twin, rn_book_account(&twin->fleet.rules.book, account)->provider->name);
+    return err == RATION_OK ? core : err;
 }
 
 static int twin_operate(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units)

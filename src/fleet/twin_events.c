@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/units.h"
 
 void rn_twin_events_init(rn_twin_events *events, const ration_allocator *mem)
 {
@@ -73,44 +74,72 @@ static void tale_drop(const rn_twin_events *events, rn_twin_tale *tale, size_t i
 
 /* ---- as text: names as they stand in keys ---- */
 
-static void say_subject(rn_builder *out, ration_text limit, ration_text key)
+/* One happening in words. */
+typedef struct happening {
+    rn_builder subject, text;
+    char subject_room[400], text_room[200];
+} happening;
+
+static void happening_init(happening *h)
 {
-    rn_builder_str(out, "limit ");
-    rn_builder_text(out, limit);
-    rn_builder_str(out, " key ");
-    rn_builder_text(out, key);
+    rn_builder_init(&h->subject, h->subject_room, sizeof h->subject_room);
+    rn_builder_init(&h->text, h->text_room, sizeof h->text_room);
 }
 
-static void say_move(rn_builder *out, ration_time at, int64_t before, int64_t value, ration_text cause)
+static void say_limit(happening *h, ration_text limit, ration_text key, int64_t before, int64_t value)
 {
-    rn_builder_str(out, "at ");
-    rn_builder_int(out, at.us);
-    rn_builder_str(out, " us from ");
-    rn_builder_int(out, before);
-    rn_builder_str(out, " to ");
-    rn_builder_int(out, value);
-    rn_builder_str(out, ": ");
-    rn_builder_text(out, cause);
+    rn_builder_str(&h->subject, "limit ");
+    rn_builder_text(&h->subject, limit);
+    rn_builder_str(&h->subject, " key ");
+    rn_builder_text(&h->subject, key);
+    rn_builder_str(&h->text, "from ");
+    rn_builder_int(&h->text, before);
+    rn_builder_str(&h->text, " to ");
+    rn_builder_int(&h->text, value);
+}
+
+static void say_breaker(happening *h, ration_text key, int64_t state, ration_time retry_at)
+{
+    static const char *const states[] = {
+        [RATION_BREAKER_CLOSED] = "closed", [RATION_BREAKER_OPEN] = "open", [RATION_BREAKER_HALF_OPEN] = "half-open"};
+
+    rn_builder_str(&h->subject, "breaker ");
+    rn_builder_text(&h->subject, key);
+    rn_builder_str(&h->text, state >= 0 && state <= RATION_BREAKER_HALF_OPEN ? states[state] : "in no state");
+    rn_builder_str(&h->text, " retry ");
+    if (rn_time_known(retry_at)) {
+        rn_builder_int(&h->text, retry_at.us);
+    } else {
+        rn_builder_str(&h->text, "unknown");
+    }
+}
+
+static void say_cause(happening *h, ration_time at, ration_text cause)
+{
+    rn_builder_str(&h->text, " at ");
+    rn_builder_int(&h->text, at.us);
+    rn_builder_str(&h->text, " us: ");
+    rn_builder_text(&h->text, cause);
 }
 
 void rn_twin_events_said(rn_twin_events *events, const ration_event *event)
 {
-    char subject[400];
-    char text[200];
-    rn_builder named;
-    rn_builder told;
+    happening said;
     rn_pack name;
 
-    if (event->type != RATION_EVENT_LIMIT)
+    happening_init(&said);
+    if (event->type == RATION_EVENT_LIMIT) {
+        rn_pack_init(&name, events->mem);
+        rn_call_name(&name, ration_text_of(event->decision.limit));
+        say_limit(&said, (ration_text){name.data, name.size}, event->decision.key, event->before, event->value);
+        rn_pack_fini(&name);
+    } else if (event->type == RATION_EVENT_BREAKER) {
+        say_breaker(&said, event->decision.key, event->breaker, event->decision.retry_at);
+    } else {
         return;
-    rn_builder_init(&named, subject, sizeof subject);
-    rn_builder_init(&told, text, sizeof text);
-    rn_pack_init(&name, events->mem);
-    rn_call_name(&name, ration_text_of(event->decision.limit));
-    say_subject(&named, (ration_text){name.data, name.size}, event->decision.key);
-    say_move(&told, event->at, event->before, event->value, ration_text_of(event->cause));
-    tale_add(events, &events->said, subject, text);
-    rn_pack_fini(&name);
+    }
+    say_cause(&said, event->at, ration_text_of(event->cause));
+    tale_add(events, &events->said, said.subject_room, said.text_room);
 }
 
 /* The name and the scope key in a counter's key: "limit:NAME:KEY" or "limit:NAME@ACCOUNT:KEY". */
@@ -135,20 +164,22 @@ static bool key_split(ration_text whole, ration_text *name, ration_text *key)
 
 int rn_twin_events_told(rn_twin_events *events, const rn_fleet_event *event)
 {
-    char subject[400];
-    char text[200];
-    rn_builder named;
-    rn_builder told;
+    happening told;
     ration_text name;
     ration_text key;
 
-    if (!rn_text_is(event->what, "limit") || !key_split(event->key, &name, &key))
+    happening_init(&told);
+    if (rn_text_is(event->what, "limit") && key_split(event->key, &name, &key)) {
+        say_limit(&told, name, key, event->before, event->value);
+    } else if (rn_text_is(event->what, "breaker")) {
+        say_breaker(&told, event->key, event->before, ration_time_of(event->value));
+    } else if (rn_text_is(event->what, "health")) {
+        return RATION_OK; /* of many that were due the scripts ask for the last */
+    } else {
         return RATION_ERR_IO;
-    rn_builder_init(&named, subject, sizeof subject);
-    rn_builder_init(&told, text, sizeof text);
-    say_subject(&named, name, key);
-    say_move(&told, event->at, event->before, event->value, event->cause);
-    tale_add(events, &events->told, subject, text);
+    }
+    say_cause(&told, event->at, event->cause);
+    tale_add(events, &events->told, told.subject_room, told.text_room);
     return events->err;
 }
 

@@ -7,8 +7,8 @@
 #include "fleet/answer.h"
 
 /*
- * What the engine and a fleet tell of the same happenings: limits that moved, what came of those who wait. Each is kept
- * as text until the other side has told it, too, for neither knows when the other will.
+ * What the engine and a fleet tell of the same happenings: limits that moved, breakers that changed, what came of those
+ * who wait. Each is kept as text until the other side has told it, too, for neither knows when the other will.
  */
 
 typedef struct rn_twin_event {

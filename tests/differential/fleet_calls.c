@@ -239,6 +239,7 @@ static void test_clock(void **state)
     rn_pack_bool(&head, false);
     rn_pack_int(&head, 0); /* nobody waits */
     rn_pack_int(&head, RATION_TIME_MAX_US);
+    rn_pack_int(&head, RATION_TIME_MAX_US); /* nor does a circuit */
     (void)snprintf(key, sizeof key, "ration:1:{%s/p}:head", one.rules.name);
 
     const ration_text set[] = {{"SET", 3}, ration_text_of(key), {head.data, head.size}};

@@ -56,9 +56,9 @@ class Trace:
         self.now = self.r.choice(STARTS) + self.r.choice([0, 1, self.r.randrange(HOUR)])
         self.sync = self.r.random() < 0.6
         # What most of the calls are about: anything; leases in flight at a window's end; headers; many holds; adaptive
-        # limits; requests that wait.
+        # limits; requests that wait; breakers.
         self.focus = self.r.choice(["any", "any", "any", "flight", "flight", "headers", "holds"] + ["adaptive"] * 3
-                                   + ["waits"] * 4)
+                                   + ["waits"] * 4 + ["breaker"] * 3)
         self.waits = {"waits": 0.75, "adaptive": self.r.choice([0, 0.3, 0.7]), "headers": 0, "flight": 0}.get(
             self.focus, self.r.choice([0, 0.3]))
         self.config()
@@ -184,12 +184,48 @@ class Trace:
             rule["pauseOnRetryAfter"] = True
         return rule
 
+    def breaker(self):
+        r = self.r
+        rule = {"strategy": r.choice(["consecutive", "count", "sampling"])}
+        if rule["strategy"] == "consecutive":
+            rule["threshold"] = r.choice([1, 1, 2, 3])
+        else:
+            rule["threshold"] = r.choice(["50%", "1/3", "100%", "1/1000"])
+            rule["minimumCalls"] = r.choice([1, 2, 3])
+        if rule["strategy"] == "count":
+            rule["size"] = r.choice([3, 4, 9])
+        if rule["strategy"] == "sampling":
+            duration = r.choice([1000, SECOND, MINUTE])
+            rule["duration"] = f"{duration // 1000}ms"
+            self.spans += [duration, duration]
+        checked = self.focus == "breaker" and r.random() < 0.4 # the engine tells of each check that falls due
+        first = r.choice([SECOND, 7 * SECOND] if checked else [1000, SECOND, 7 * SECOND])
+        rule["backoff"] = r.choice([{"delay": f"{first // 1000}ms"}, {"initial": f"{first // 1000}ms", "multiplier": 2},
+                                    {"initial": f"{first // 1000}ms", "multiplier": 1.00003, "max": "20s"}])
+        self.spans += [first, first, 2 * first]
+        rule["recovery"] = r.choice(["probe", "healthCheck"]) if checked else "probe"
+        if rule["recovery"] == "probe":
+            rule["probe"] = {"n": r.choice([1, 1, 2, 3])}
+        if checked and r.random() < 0.6:
+            idle = r.choice([SECOND, MINUTE])
+            rule["idleProbe"] = {"interval": f"{idle // 1000}ms", "failures": r.choice([1, 2])}
+            self.spans += [idle, idle]
+        scopes = [["provider"], ["instance"]]
+        if rule["recovery"] == "healthCheck" or "idleProbe" in rule:
+            rule["healthCheck"] = {"path": "/health"}
+        else:
+            scopes += [["account", "tenant"], ["var:x"]]
+        if r.random() < 0.5:
+            rule["scope"] = {"by": r.choice(scopes)}
+        return rule
+
     def limit(self, name):
         r = self.r
         kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate, self.adaptive],
                  "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds],
                  "adaptive": [self.adaptive] * 3 + [self.concurrency],
-                 "waits": [self.slow_rate, self.slow_rate, self.few, self.few, self.small_quota]}
+                 "waits": [self.slow_rate, self.slow_rate, self.few, self.few, self.small_quota],
+                 "breaker": [self.concurrency, self.adaptive]}
         rule = r.choice(kinds[self.focus])()
         rule["name"] = name
         if "counts" not in rule and r.random() < 0.4:
@@ -213,6 +249,8 @@ class Trace:
         if r.random() < 0.3:
             errors["rateLimited"]["maxPenalty"] = r.choice(["1s", "1h"])
         provider = {"name": "p", "baseUrl": "http://127.0.0.1:1", "limits": limits, "errors": errors}
+        if self.focus == "breaker" or (self.focus == "any" and r.random() < 0.2):
+            provider["breaker"] = self.breaker()
         if r.random() < 0.2:
             provider["outcome"] = {"throttled": r.choice([[503], [429, 500], [404]])}
         accounts = [{"name": "a", "provider": "p"}, {"name": "b", "provider": "p"}]
@@ -239,7 +277,7 @@ class Trace:
 
     def pass_time(self):
         r = self.r
-        if r.random() < (0.35 if self.focus in ("any", "holds", "adaptive", "waits") else 0.6):
+        if r.random() < (0.6 if self.focus in ("flight", "headers") else 0.35):
             return
         if self.marks and r.random() < 0.3:
             length, shift = r.choice(self.marks)
@@ -284,7 +322,7 @@ class Trace:
         if r.random() < 0.5:
             hold = r.choice(self.spans)
             members["hold"] = Number(ms(hold))
-        if r.random() < (0.4 if self.focus in ("any", "holds", "adaptive", "waits") else 0.15):
+        if r.random() < (0.15 if self.focus in ("flight", "headers") else 0.4):
             ttl = r.choice([1000, SECOND, 3 * SECOND, MINUTE, HOUR])
             members["ttl"] = Number(ms(ttl))
             self.spans.append(ttl)
@@ -322,8 +360,8 @@ class Trace:
 
     def observe(self):
         many = [200, 200, 200, 429, 429, 500, 404]
-        often = {"any": many, "adaptive": many + [200, 503], "waits": many + [200] * 4}.get(
-            self.focus, [200] * 12 + [429, 500])
+        often = {"any": many, "adaptive": many + [200, 503], "waits": many + [200] * 4,
+                 "breaker": [200, 200, 500, 503, 503, 429]}.get(self.focus, [200] * 12 + [429, 500])
         status = self.r.choice(often)
         self.line(at=Number(ms(self.now)), op="observe", id=self.lease(), status=status, headers=self.headers())
 
@@ -331,7 +369,9 @@ class Trace:
         r = self.r
         name = self.held[-1] if self.focus == "flight" and r.random() < 0.5 else self.lease()
         members = {}
-        if self.focus not in ("any", "adaptive", "waits"):
+        if self.focus == "breaker":
+            members["outcome"] = r.choice(["success", "failure", "failure", "throttled", "cancelled"])
+        elif self.focus not in ("any", "adaptive", "waits"):
             members["outcome"] = r.choice(["success", "failure", "cancelled", "cancelled"])
         elif r.random() < 0.7:
             members["outcome"] = r.choice(["success", "success", "throttled", "failure", "cancelled"])
@@ -350,9 +390,14 @@ class Trace:
         members = {**self.request(), "cost": Number("9000000000")}
         self.line(at=Number(ms(self.now)), op="check", id="c", **members)
 
+    def health(self):
+        self.line(at=Number(ms(self.now)), op="health", account=self.r.choice("aab"), ok=self.r.random() < 0.5)
+
     def step(self):
         self.pass_time()
         pick = self.r.random()
+        if self.focus == "breaker" and self.r.random() < 0.1:
+            self.health()
         shares = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85), "waits": (0.48, 0.75, 0.82)}
         acquire, release, observe = shares.get(
             self.focus, (0.45, 0.62, 0.85))

@@ -178,6 +178,12 @@ MAKERS[5] = function()
             capacity = limit * UNIT }
     end
 
+    local function moved(c, before, cause)
+        if c.limit ~= before then
+            happened('limit', string.sub(c.key, #prefix + 1), before * UNIT, c.limit * UNIT, cause)
+        end
+    end
+
     -- It is wanted, and may find its cap full. True: it has grown by that.
     local function demand(c)
         if c.spec.unknown then
@@ -191,7 +197,7 @@ MAKERS[5] = function()
         local before = c.limit
 
         grow(c)
-        happened('limit', string.sub(c.key, #prefix + 1), before * UNIT, c.limit * UNIT, 'demand at the cap')
+        moved(c, before, 'demand at the cap')
         return true
     end
 
@@ -263,9 +269,7 @@ MAKERS[5] = function()
             return
         end
         throttle(c)
-        if c.limit ~= before then
-            happened('limit', string.sub(c.key, #prefix + 1), before * UNIT, c.limit * UNIT, 'the provider throttled')
-        end
+        moved(c, before, 'the provider throttled')
     end
 
     return { reason = 'adaptive_full', lane = lane, note = note, next_change = next_change, decode = decode,

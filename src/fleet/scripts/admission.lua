@@ -90,9 +90,22 @@ local function examine_counter(found, c, index, ask, stage)
     bind(found, b, index)
 end
 
+-- An open circuit refuses before any limit is looked at. Who waits has been let through, but for one that has opened.
+local function examine_circuit(found, ask, stage)
+    local c = ask.gate and not ask.enforcer and circuits().at(ask.gate)
+
+    if c and (stage == ARRIVAL and circuits().refuses(c) or stage ~= ARRIVAL and circuits().is_open(ask.gate)) then
+        bind(found, { refuses = true, reason = 'circuit_open', at = circuits().retry_at(c) or NEVER, bare = true }, -1)
+    end
+end
+
 local function examine(ask, counters, account, stage)
     local found = { retry_at = -MAX, estimate = false, refuses = false, barred = false }
 
+    examine_circuit(found, ask, stage)
+    if found.named then
+        return found
+    end
     examine_penalty(found, account.penalty, 0, ask, stage)
     for i, c in ipairs(counters) do
         local place = ask.places[i]
@@ -143,7 +156,7 @@ local function lease_take(ask, counters)
     lease.ends_at = ask.hold and min(now + ask.hold, MAX) or NEVER
     lease.ttl = ask.ttl
     lease.ttl_until = ask.ttl and min(now + min(ask.ttl, ask.told or NEVER), MAX) or NEVER
-    lease.status_seen, lease.answered, lease.holds = false, false, {}
+    lease.status_seen, lease.answered, lease.holds, lease.pass = false, false, {}, ask.pass or false
     for i, c in ipairs(counters) do
         c.spec, c.charge = ask.places[i], ask.places[i].charge
         if kind_of(c.kind).most then

@@ -63,6 +63,10 @@ local function note_refusal(counters, found)
     end
 end
 
+local function pass_circuit()
+    call.pass = call.gate and circuits().enter(circuits().at(call.gate)) or false
+end
+
 return run(function()
     local known, rest
 
@@ -75,6 +79,10 @@ return run(function()
 
     local counters, account = counters_read(), account_at(KEYS[3])
 
+    call.gate = call.circuit and string.sub(KEYS[#KEYS], #prefix + 9) -- after "circuit:"
+    if call.gate then
+        circuits().at(call.gate) -- begins with the first who asks for anything
+    end
     call.places, call.since = call.counters, now
     call.may_wait = call.wait > 0 and not call.enforcer
     call.deadline = call.may_wait and min(now + call.wait, MAX) or now
@@ -102,6 +110,7 @@ return run(function()
             return REFUSED, { 'queue_full', 0, false, 0, 0 }
         end
         if not call.dry then
+            pass_circuit()
             waits.wait(call, account, found.named.index)
         end
         return QUEUED, { now, found.named.index }
@@ -110,6 +119,7 @@ return run(function()
         if waits then
             waits.pass(call)
         end
+        pass_circuit()
         lease_take(call, counters)
     end
     return GRANTED, { now }

@@ -111,3 +111,16 @@ local function lease_held()
     end
     return lease, cell
 end
+
+-- A circuit hears of a call's success and failure; all else is no result.
+local function circuit_hears(lease, outcome)
+    if not lease.pass then
+        return
+    end
+    if outcome == 'success' or outcome == 'failure' then
+        circuits().result(lease.pass, outcome == 'success')
+    else
+        circuits().leave(lease.pass)
+    end
+    lease.pass = false
+end

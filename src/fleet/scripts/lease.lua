@@ -88,7 +88,8 @@ local function lease_save(cell)
         return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at)
     end
     return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(HELD, lease.granted_at,
-        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds)
+        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds,
+        lease.pass)
 end
 
 local function lease_at(id)
@@ -99,7 +100,7 @@ local function lease_at(id)
         local state
 
         state, lease.granted_at, lease.order, lease.ends_at, lease.ttl, lease.ttl_until, lease.status_seen,
-            lease.answered, lease.holds = cmsgpack.unpack(cell.raw)
+            lease.answered, lease.holds, lease.pass = cmsgpack.unpack(cell.raw)
         lease.released = state == RELEASED
         if state == WAITING then
             cell.waiter = lease.granted_at
@@ -117,15 +118,14 @@ local function lease_alive(lease)
     local key = prefix .. 'leases'
 
     later('ZADD', key, lease.ttl_until, lease.id)
-    if lease.ttl_until < head.first then
+    if due and lease.ttl_until <= due.till then
+        due[#due + 1] = { lease.id, lease.ttl_until }
+    elseif lease.ttl_until < head.first then
         head.first, head.changed = lease.ttl_until, true
     end
     if lease.ttl_until + DAY > head.kept then
         head.kept, head.changed = lease.ttl_until + 2 * DAY, true
         expire_later(key, head.kept)
-    end
-    if due and lease.ttl_until <= due.till then
-        due[#due + 1] = { lease.id, lease.ttl_until }
     end
 end
 
@@ -147,6 +147,9 @@ local function lease_lose(id, at)
         return
     end
     holds_visit(lease, 'lose', at)
+    if lease.pass then
+        circuits().leave(lease.pass)
+    end
     cell.lease = nil
     cell.gone = true
     changed(cell)

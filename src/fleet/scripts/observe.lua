@@ -11,7 +11,7 @@ return run(function()
 
     local counters, account = counters_read(), account_at(KEYS[3])
     local first = call.status and not lease.status_seen
-    local reply = { limited = first and call.limited, throttled = first and call.throttled }
+    local reply = { limited = first and call.limited, throttled = first and call.outcome == 'throttled' }
 
     lease.status_seen = lease.status_seen or first or false
     teach(counters, lease, reply)
@@ -22,6 +22,9 @@ return run(function()
         pause(counters, lease)
     elseif not reply.limited and first and call.success then
         succeed(counters, account, lease)
+    end
+    if first then
+        circuit_hears(lease, call.outcome)
     end
     changed(cell)
     return DONE

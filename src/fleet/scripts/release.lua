@@ -21,6 +21,7 @@ return run(function()
         teach(counters, lease, {})
         succeed(counters, account, lease)
     end
+    circuit_hears(lease, call.outcome)
     for i, c in ipairs(counters) do
         local kind, hold = kind_of(c.kind), lease.hold_at(i)
 

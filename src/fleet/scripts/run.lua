@@ -7,20 +7,32 @@ local GRANTED, REFUSED, WINDOW, UNKNOWN, DONE, QUEUED = 1, 0, 2, 3, 4, 5
 -- What has passed by `till`. Where nobody waits, nobody sees more of a lost lease than the instant of its loss, so all
 -- are taken back at once; else everything happens at its own instant.
 local function catch_up(till)
-    if head.waiting > 0 and (head.wake <= till or head.first <= till) then
+    if head.waiting > 0 and (head.wake <= till or head.first <= till or head.circuits <= till) then
         waiting().catch_up(till)
         return
     end
     now = till
-    if now < head.first then
+    if now < head.first and now < head.circuits then
         return
     end
 
-    local passed = leases_due(now)
+    local passed, moving, i = leases_due(till), circuits_due(till), 1
 
-    for _, lease in ipairs(passed) do
-        lease_lose(lease[1], lease[2])
+    while true do
+        local c = moving[1] and circuits().next_of(moving, till)
+        local lost_at = passed[i] and passed[i][2] or NEVER
+
+        if c and c.until_at < lost_at then
+            now = c.until_at
+            circuits().advance(c, till)
+        elseif passed[i] then
+            lease_lose(passed[i][1], lost_at)
+            i = i + 1
+        else
+            break
+        end
     end
+    now = till
     leases_passed(passed)
 end
 

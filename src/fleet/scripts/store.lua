@@ -58,10 +58,11 @@ end
 local function head_read()
     local raw = cells[KEYS[1]].raw
 
-    head = { now = -MAX, grants = 0, first = NEVER, ends = -MAX, kept = -MAX, waiting = 0, wake = NEVER }
+    head = { now = -MAX, grants = 0, first = NEVER, ends = -MAX, kept = -MAX, waiting = 0, wake = NEVER,
+        circuits = NEVER }
     if raw then
         head.now, head.grants, head.first, head.ends, head.kept, head.slow_now, head.slow_real, head.waiting,
-            head.wake = cmsgpack.unpack(raw)
+            head.wake, head.circuits = cmsgpack.unpack(raw)
     end
     head.written = head.now
 end
@@ -103,7 +104,7 @@ local function expire_later(key, ends)
     end
 end
 
--- What those who watch are told: limits that moved, what came of those who waited.
+-- What those who watch are told: limits that moved, breakers that changed, what came of those who waited.
 local function happened(what, ...)
     events[#events + 1] = { what, now, ... }
 end
@@ -153,6 +154,7 @@ local function flush()
     end
     if head.changed or now - head.written >= CLOCK_STEP then
         set(KEYS[1], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
-            head.slow_real or false, head.waiting, head.wake), max(head.ends, head.kept, now) + 2 * DAY)
+            head.slow_real or false, head.waiting, head.wake,
+            head.circuits), max(head.ends, head.kept, now) + 2 * DAY)
     end
 end

@@ -242,7 +242,7 @@ local function waits_make()
         local waiter = { id = ask.id, since = now, deadline = ask.deadline, rank = ask.rank, tenant = ask.queue[2],
             hold = ask.hold, ttl = ask.ttl, retry = ask.retry, critical = ask.critical, may_wait = true, watches = true,
             parked = false, places = ask.places, account = string.sub(KEYS[3], #prefix + 1), index = index,
-            member = call.member, told = call.member and call.queue[8] }
+            member = call.member, told = call.member and call.queue[8], pass = ask.pass, gate = ask.gate }
 
         cell.waiter = waiter
         head.kept, head.changed = max(head.kept, waiter.deadline + 2 * DAY), true
@@ -286,6 +286,9 @@ local function waits_make()
                 unwatch(waiter, place)
                 mark(r, false)
             end
+        end
+        if waiter.pass and not granted then
+            circuits().leave(waiter.pass)
         end
         waiter_changed(waiter)
         cell_at(prefix .. 'lease:' .. waiter.id).waiter = nil
@@ -474,6 +477,12 @@ local function waits_make()
                     alarm_set('p' .. key, cell.penalty[2])
                 end
                 mark(r, true)
+            elseif cell.is_circuit and circuits().is_open(cell.name) then
+                for _, id in ipairs(redis.call('ZRANGE', WAITERS, 0, -1)) do
+                    local waiter = waiter_at(id)
+
+                    doom(waiter and waiter.gate == cell.name and waiter)
+                end
             elseif cell.is_account and penalty_runs(cell.penalty) then
                 alarm_set('a' .. string.sub(cell.key, #prefix + 1), cell.penalty[2])
                 for _, id in ipairs(redis.call('ZRANGE', WAITERS, 0, -1)) do
@@ -621,10 +630,13 @@ local function waits_make()
         end
     end
 
-    local function instant_pass()
+    local function instant_pass(moving)
         while due[due.from] and due[due.from][2] <= now do
             lease_lose(due[due.from][1], due[due.from][2])
             due.from = due.from + 1
+        end
+        while moving[1] and circuits().next_of(moving, now) do
+            circuits().advance(circuits().next_of(moving, now), now)
         end
 
         local alarms = due_alarms()
@@ -645,9 +657,12 @@ local function waits_make()
 
     -- Everything up to `till`, instant by instant: leases lost, what time brings, grants, then deadlines.
     local function catch_up(till)
+        now = head.now
+
+        local moving = circuits_due(till)
+
         due = leases_due(till)
         due.from = 1
-        now = head.now
         while true do
             local alarms = redis.call('ZRANGE', ALARMS, 0, 0, 'WITHSCORES')
             local at = alarms[2] and tonumber(alarms[2]) or NEVER
@@ -656,12 +671,14 @@ local function waits_make()
                 table.sort(due, is_sooner)
                 due.sorted = #due
             end
-            at = min(at, due[due.from] and due[due.from][2] or NEVER)
+            local c = moving[1] and circuits().next_of(moving, till)
+
+            at = min(at, due[due.from] and due[due.from][2] or NEVER, c and c.until_at or NEVER)
             if at > till then
                 break
             end
             now = max(now, at)
-            instant_pass()
+            instant_pass(moving)
         end
         now = till
         leases_passed(due)
