@@ -23,6 +23,8 @@ from test_events import Stream
 CLIENTS = int(os.environ.get("FLEET_CLIENTS", "60"))
 PASSWORD = "hunter2-of-the-store"
 NO_WAIT = {"Ration-Timeout": "0"}
+PATIENT = {"connectTimeout": "20s", "commandTimeout": "20s"}  # a machine that is busy is no Redis that is away
+HASTY = {"commandTimeout": "1s"}
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def fleet(tmp_path, redis):
             folder = tmp_path / f"g{len(started)}"
             folder.mkdir()
             own = json.loads(json.dumps(config))
-            own["settings"]["fleet"] = {"redis": redis.url, **(settings or {})}
+            own["settings"]["fleet"] = {"redis": redis.url, **PATIENT, **(settings or {})}
             own["settings"]["instance"] = f"g{len(started)}"
             started.append(Gateway(own, folder, **options))
         for one in started:
@@ -223,8 +225,8 @@ def test_refused_while_redis_is_away(provider, fleet, redis):
 
 def test_no_answer_in_time(provider, fleet, redis):
     """A Redis that hangs costs a caller its time-out, and no more; what it had granted all the same is given back."""
-    gw = fleet(one_provider(provider(hello).url, [slots(1)]))
-    assert gw.call("GET", "/a/x").status == 200
+    gw = fleet(one_provider(provider(hello).url, [slots(1)]), settings=HASTY)
+    until(lambda: gw.call("GET", "/a/x").status == 200, "a call")
     redis.pause()
     assert gw.call("GET", "/a/x")["Ration-Refused"] == "store_unavailable"
     redis.go_on()
@@ -256,7 +258,7 @@ def test_some_leases_without_redis(provider, fleet, redis):
 def test_what_was_told_meanwhile(provider, fleet, redis):
     """A call that ends while Redis hangs has given its slot back afterwards."""
     gate = Gate()
-    gw = fleet(one_provider(provider(gate).url, [slots(1)]))
+    gw = fleet(one_provider(provider(gate).url, [slots(1)]), settings=HASTY)
     held = Held(gw)
     until(lambda: gate.inside == 1, "the slot is taken")
     redis.pause()
