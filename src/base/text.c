@@ -17,10 +17,39 @@ static char ascii_lower(char c)
     return (char)(c - 'A' + 'a');
 }
 
+/* The same of eight letters at once: the sums carry into the top bit of those from A on, and of those beyond Z. */
+static uint64_t ascii_lower_eight(uint64_t bytes)
+{
+    const uint64_t each = UINT64_MAX / 255;
+    const uint64_t low = bytes & each * 0x7f;
+    const uint64_t from_a = low + each * (0x80 - 'A');
+    const uint64_t beyond_z = low + each * (0x7f - 'Z');
+    return bytes | ((from_a ^ beyond_z) & ~bytes & each * 0x80) >> 2;
+}
+
+/* Whether eight bytes are the same but for the case; mostly that is the same too. */
+static bool eight_eq_nocase(const char *a, const char *b)
+{
+    uint64_t x;
+    uint64_t y;
+
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x == y || ascii_lower_eight(x) == ascii_lower_eight(y);
+}
+
 bool rn_text_eq_nocase(ration_text a, ration_text b)
 {
     if (a.size != b.size)
         return false;
+    if (a.size >= 8) {
+        /* The last eight overlap those before them. */
+        for (size_t i = 0; i < a.size - 8; i += 8) {
+            if (!eight_eq_nocase(a.data + i, b.data + i))
+                return false;
+        }
+        return eight_eq_nocase(a.data + a.size - 8, b.data + b.size - 8);
+    }
     for (size_t i = 0; i < a.size; i++) {
         if (a.data[i] != b.data[i] && ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
             return false;
@@ -68,6 +97,27 @@ ration_text rn_text_slice(ration_text a, size_t from, size_t to)
     const ration_text part = {a.data + from, to - from};
 
     return part;
+}
+
+/* A JSON text stands as it is but for control characters, its quote, its escape, and what is beyond ASCII. */
+static const bool plain[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* 00 */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* 10 */
+    1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 20 */
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 30 */
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 40 */
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, /* 50 */
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 60 */
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 70 */
+};
+
+size_t rn_text_plain(ration_text a)
+{
+    size_t size = 0;
+
+    while (size < a.size && plain[(unsigned char)a.data[size]])
+        size++;
+    return size;
 }
 
 /* The first occurrence; an empty needle is everywhere. `at` may be NULL. */

@@ -42,6 +42,7 @@ ration_text rn_text_trim(ration_text a);           /* spaces and tabs */
 ration_text rn_text_slice(ration_text a, size_t from, size_t to);
 bool rn_text_find(ration_text haystack, ration_text needle, size_t *at);
 bool rn_text_is_utf8(ration_text a);
+size_t rn_text_plain(ration_text a);     /* bytes at the front that JSON writes as they are: ASCII but controls " \\ */
 size_t rn_text_character(ration_text a); /* bytes of the UTF-8 character at the front; 0: there is none */
 
 /* Writes into a fixed buffer; what does not fit is cut and `full` set. Always NUL-terminated if size > 0. */

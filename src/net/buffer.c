@@ -14,11 +14,52 @@
 #include <string.h>
 
 #define FIRST_BLOCK 1024
+#define MAX_SPARE 64
+
+typedef struct rn_spare_block {
+    struct rn_spare_block *next;
+    char unused[FIRST_BLOCK - sizeof(void *)];
+} rn_spare_block;
+
+void rn_spare_fini(rn_spare *spare)
+{
+    rn_spare_block *block;
+
+    while ((block = spare->first) != NULL) {
+        spare->first = block->next;
+        free(block);
+    }
+    spare->count = 0;
+}
+
+static void *block_new(rn_spare *spare, size_t capacity)
+{
+    if (capacity != FIRST_BLOCK || spare == NULL || spare->first == NULL)
+        return malloc(capacity);
+
+    rn_spare_block *block = spare->first;
+    spare->first = block->next;
+    spare->count--;
+    return block;
+}
+
+static void block_free(rn_spare *spare, void *data, size_t capacity)
+{
+    if (capacity != FIRST_BLOCK || spare == NULL || spare->count == MAX_SPARE) {
+        free(data);
+        return;
+    }
+
+    rn_spare_block *block = data;
+    block->next = spare->first;
+    spare->first = block;
+    spare->count++;
+}
 
 void rn_buffer_fini(rn_buffer *b)
 {
-    free(b->data);
-    memset(b, 0, sizeof *b);
+    block_free(b->spare, b->data, b->capacity);
+    *b = (rn_buffer){.spare = b->spare};
 }
 
 ration_text rn_buffer_bytes(const rn_buffer *b)
@@ -31,13 +72,12 @@ size_t rn_buffer_size(const rn_buffer *b)
     return b->to - b->from;
 }
 
-bool rn_buffer_reserve(rn_buffer *b, size_t size)
+/* There is not the room yet. */
+bool rn_buffer_grow(rn_buffer *b, size_t size)
 {
     const size_t used = b->to - b->from;
     size_t capacity = b->capacity > 0 ? b->capacity : FIRST_BLOCK;
 
-    if (size <= b->capacity - b->to)
-        return true;
     if (size > SIZE_MAX / 4 || used > SIZE_MAX / 4)
         return false;
     while (capacity < used + size)
@@ -45,26 +85,19 @@ bool rn_buffer_reserve(rn_buffer *b, size_t size)
     if (capacity == b->capacity) {
         memmove(b->data, b->data + b->from, used);
     } else {
-        char *data = malloc(capacity);
+        char *data = block_new(b->spare, capacity);
 
         if (data == NULL)
             return false;
         if (used > 0)
             memcpy(data, b->data + b->from, used);
-        free(b->data);
+        block_free(b->spare, b->data, b->capacity);
         b->data = data;
         b->capacity = capacity;
     }
     b->from = 0;
     b->to = used;
     return true;
-}
-
-void rn_buffer_put(rn_buffer *b, ration_text text)
-{
-    if (text.size > 0)
-        memcpy(b->data + b->to, text.data, text.size);
-    b->to += text.size;
 }
 
 bool rn_buffer_append(rn_buffer *b, const void *data, size_t size)

@@ -7,39 +7,70 @@
 
 #include "net/http.h"
 
+#include <string.h>
+
 #include "base/text.h"
 
-/* A bit for each byte that may stand in a token: !#$%&'*+-.^_`|~, digits, letters. */
-static const uint32_t token_bytes[8] = {0x00000000, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff, 0, 0, 0, 0};
+/* What each byte may stand in: the sum of its kinds. Beyond ASCII there are only values. */
+static const unsigned char kinds[256] = {
+    0,  0,  0,  0,  0,  0,  0,  0,  0,  2,  0,  0,  0,  0,  0,  0,  /* 00 */
+    0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  /* 10 */
+    2,  15, 6,  3,  15, 7,  15, 15, 14, 14, 15, 15, 14, 15, 15, 6,  /* 20 */
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 6,  14, 6,  14, 6,  6,  /* 30 */
+    6,  15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, /* 40 */
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 6,  6,  6,  7,  15, /* 50 */
+    7,  15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, /* 60 */
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 6,  7,  6,  15, 0,  /* 70 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* 80 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* 90 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* a0 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* b0 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* c0 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* d0 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* e0 */
+    2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  2,  /* f0 */
+};
+
+size_t rn_http_run(ration_text text, rn_http_kind kind)
+{
+    size_t size = 0;
+
+    while (size < text.size && (kinds[(unsigned char)text.data[size]] & kind) != 0)
+        size++;
+    return size;
+}
 
 bool rn_http_is_token(ration_text text)
 {
-    for (size_t i = 0; i < text.size; i++) {
-        const unsigned char c = (unsigned char)text.data[i];
+    return text.size > 0 && rn_http_run(text, RN_HTTP_TOKEN) == text.size;
+}
 
-        if ((token_bytes[c >> 5] >> (c & 31) & 1) == 0)
-            return false;
-    }
-    return text.size > 0;
+/* Whether any of eight bytes is a control character, the tab among them. */
+static bool has_control(const char *from)
+{
+    const uint64_t each = UINT64_MAX / 255;
+    uint64_t bytes;
+
+    memcpy(&bytes, from, sizeof bytes);
+    const uint64_t from_del = bytes ^ each * 0x7f;
+    const uint64_t low = (bytes - each * 0x20) & ~bytes;
+    const uint64_t del = (from_del - each) & ~from_del;
+    return ((low | del) & each * 0x80) != 0;
 }
 
 bool rn_http_is_value(ration_text text)
 {
-    for (size_t i = 0; i < text.size; i++) {
-        const unsigned char c = (unsigned char)text.data[i];
+    size_t plain = 0;
 
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
+    while (text.size - plain >= 8 && !has_control(text.data + plain))
+        plain += 8;
+    const ration_text rest = rn_text_slice(text, plain, text.size);
+    return rn_http_run(rest, RN_HTTP_VALUE) == rest.size;
 }
-
-/* A bit for each byte of a reg-name, the escapes' own sign aside: unreserved and sub-delims of RFC 3986. */
-static const uint32_t host_bytes[8] = {0x00000000, 0x2bff7fd2, 0x87fffffe, 0x47fffffe, 0, 0, 0, 0};
 
 static bool is_host_byte(char c)
 {
-    return (host_bytes[(unsigned char)c >> 5] >> ((unsigned char)c & 31) & 1) != 0;
+    return (kinds[(unsigned char)c] & RN_HTTP_HOST) != 0;
 }
 
 static bool is_hex(char c)
@@ -51,7 +82,9 @@ bool rn_http_is_host(ration_text text)
 {
     size_t at = 0;
 
-    if (text.size > 0 && text.data[0] == '[') {
+    if (rn_http_run(text, RN_HTTP_HOST) == text.size)
+        return true;
+    if (text.data[0] == '[') {
         for (at = 1; at < text.size && (is_host_byte(text.data[at]) || text.data[at] == ':');)
             at++;
         if (at < 3 || at == text.size || text.data[at++] != ']')
@@ -83,15 +116,25 @@ ration_text rn_http_find_text(rn_http_fields fields, ration_text name)
     return (ration_text){NULL, 0};
 }
 
-size_t rn_http_count_text(rn_http_fields fields, ration_text name)
+size_t rn_http_look_text(rn_http_fields fields, ration_text name, ration_text *first)
 {
     size_t count = 0;
 
+    *first = (ration_text){NULL, 0};
     for (size_t i = 0; i < fields.count; i++) {
-        if (fields.items[i].name.size == name.size && rn_text_eq_nocase(fields.items[i].name, name))
-            count++;
+        const rn_http_field *field = &fields.items[i];
+
+        if (field->name.size == name.size && rn_text_eq_nocase(field->name, name) && count++ == 0)
+            *first = field->value;
     }
     return count;
+}
+
+size_t rn_http_count_text(rn_http_fields fields, ration_text name)
+{
+    ration_text first;
+
+    return rn_http_look_text(fields, name, &first);
 }
 
 /* The next member of a list, without its parameters; `*at` moves behind it. False at the end. Quoted commas are not

@@ -51,8 +51,23 @@ static inline size_t rn_http_count(rn_http_fields fields, const char *name)
 {
     return rn_http_count_text(fields, ration_text_of(name));
 }
+/** Both at once: how many there are, and the value of the first; absent if there is none. */
+size_t rn_http_look_text(rn_http_fields fields, ration_text name, ration_text *first);
+static inline size_t rn_http_look(rn_http_fields fields, const char *name, ration_text *first)
+{
+    return rn_http_look_text(fields, ration_text_of(name), first);
+}
 /** Whether the list value (`a, b;q=1`) has the member `token` (any case, parameters aside). */
 bool rn_http_list_has(ration_text value, const char *token);
+/** What a byte may stand in. */
+typedef enum rn_http_kind {
+    RN_HTTP_TOKEN = 1,
+    RN_HTTP_VALUE = 2,  /* of a field, as rn_http_is_value */
+    RN_HTTP_TARGET = 4, /* of a request */
+    RN_HTTP_HOST = 8,   /* reg-name of RFC 3986 but for the escapes' own sign: unreserved and sub-delims */
+} rn_http_kind;
+/** How many bytes at the front of `text` are of that kind. */
+size_t rn_http_run(ration_text text, rn_http_kind kind);
 /** A token of RFC 9110: what a field name or a method may be. */
 bool rn_http_is_token(ration_text text);
 /** A field value that may be sent: no control character but the tab. */

@@ -90,23 +90,18 @@ static bool lines_reserve(rn_http1_lines *lines, size_t more)
     return true;
 }
 
-/* The line that begins at `line` is complete: is it well ended, and the empty one? */
-static rn_http1_gathered lines_end_line(rn_http1_lines *lines, rn_http1_section section)
+/* Move bytes of the input behind the used ones. */
+static bool lines_append(rn_http1_lines *lines, ration_text *input, size_t size)
 {
-    const size_t size = lines->used - lines->line;
-
-    if (size < 2 || lines->data[lines->used - 2] != '\r')
-        return RN_HTTP1_GATHER_BARE_LF;
-    if (memchr(lines->data + lines->line, '\r', size - 2) != NULL)
-        return RN_HTTP1_GATHER_BARE_CR;
-    if (size > 2) {
-        lines->line = lines->used;
-        return RN_HTTP1_GATHER_MORE;
-    }
-    if (lines->line > 0 || section != RN_HTTP1_REQUEST)
-        return RN_HTTP1_GATHER_DONE;
-    lines->used = 0;
-    return ++lines->skipped > MAX_EMPTY_LINES ? RN_HTTP1_GATHER_EMPTY_LINES : RN_HTTP1_GATHER_MORE;
+    if (size == 0)
+        return true;
+    if (!lines_reserve(lines, size))
+        return false;
+    memcpy(lines->data + lines->used, input->data, size);
+    lines->used += size;
+    input->data += size;
+    input->size -= size;
+    return true;
 }
 
 /* What speaks another protocol would often wait for an answer before it ends a line: its first byte gives it away. */
@@ -124,33 +119,61 @@ static bool may_begin(char c, rn_http1_section section)
     return false;
 }
 
+/* A line has ended with the `*seen` bytes of the input that are not copied yet. */
+static rn_http1_gathered lines_end_line(rn_http1_lines *lines, ration_text *input, ration_text line, size_t *seen,
+                                        rn_http1_section section)
+{
+    if (line.size < 2 || line.data[line.size - 2] != '\r')
+        return RN_HTTP1_GATHER_BARE_LF;
+    if (memchr(line.data, '\r', line.size - 2) != NULL)
+        return RN_HTTP1_GATHER_BARE_CR;
+    if (line.size > 2) {
+        lines->line = lines->used + *seen;
+        return RN_HTTP1_GATHER_MORE;
+    }
+    if (lines->line > 0 || section != RN_HTTP1_REQUEST)
+        return lines_append(lines, input, *seen) ? RN_HTTP1_GATHER_DONE : RN_HTTP1_GATHER_NOMEM;
+    /* Only empty ones so far. */
+    *input = rn_text_slice(*input, *seen, input->size);
+    *seen = lines->used = 0;
+    return ++lines->skipped > MAX_EMPTY_LINES ? RN_HTTP1_GATHER_EMPTY_LINES : RN_HTTP1_GATHER_MORE;
+}
+
+/* Lines that are whole in the input are looked at where they are, and `seen` bytes of it copied in one go. */
 rn_http1_gathered rn_http1_lines_gather(rn_http1_lines *lines, ration_text *input, size_t max_bytes,
                                         rn_http1_section section)
 {
-    while (input->size > 0) {
-        const char *feed = memchr(input->data, '\n', input->size);
-        const size_t size = feed != NULL ? (size_t)(feed - input->data) + 1 : input->size;
+    size_t seen = 0;
 
-        if (lines->used == 0 && !may_begin(input->data[0], section))
+    while (seen < input->size) {
+        const char *from = input->data + seen;
+        const char *feed = memchr(from, '\n', input->size - seen);
+        const size_t size = feed != NULL ? (size_t)(feed - from) + 1 : input->size - seen;
+        const size_t held = lines->used + seen;
+        const bool amid = held > lines->line;
+        ration_text line = {from, size};
+
+        if (held == 0 && !may_begin(*from, section))
             return RN_HTTP1_GATHER_NO_HTTP;
-        if (size > max_bytes - lines->used) {
+        if (size > max_bytes - held) {
             return lines->line == 0 && section == RN_HTTP1_REQUEST ? RN_HTTP1_GATHER_TOO_LONG
                                                                    : RN_HTTP1_GATHER_TOO_LARGE;
         }
-        if (!lines_reserve(lines, size))
-            return RN_HTTP1_GATHER_NOMEM;
-        memcpy(lines->data + lines->used, input->data, size);
-        lines->used += size;
-        input->data += size;
-        input->size -= size;
+        seen += size;
         if (feed == NULL)
-            return RN_HTTP1_GATHER_MORE;
+            break;
+        if (amid) {
+            if (!lines_append(lines, input, seen))
+                return RN_HTTP1_GATHER_NOMEM;
+            line = (ration_text){lines->data + lines->line, lines->used - lines->line};
+            seen = 0;
+        }
 
-        const rn_http1_gathered got = lines_end_line(lines, section);
+        const rn_http1_gathered got = lines_end_line(lines, input, line, &seen, section);
         if (got != RN_HTTP1_GATHER_MORE)
             return got;
     }
-    return RN_HTTP1_GATHER_MORE;
+    return lines_append(lines, input, seen) ? RN_HTTP1_GATHER_MORE : RN_HTTP1_GATHER_NOMEM;
 }
 
 static bool fault_set(rn_http1_fault *fault, int status, const char *text)
@@ -202,18 +225,22 @@ static ration_text value_trim(rn_http1_lines *lines, ration_text raw)
     return (ration_text){to, value.size};
 }
 
-static bool gate_field(rn_http1_lines *lines, ration_text line, rn_http1_fault *fault)
+/* What is wrong with a line that does not begin with a name and a colon. */
+static bool fault_name(ration_text line, rn_http1_fault *fault)
 {
     if (line.data[0] == ' ' || line.data[0] == '\t')
         return fault_set(fault, 400, "folded line");
+    return fault_set(fault, 400,
+                     memchr(line.data, ':', line.size) != NULL ? "invalid field name" : "field without colon");
+}
 
-    const char *colon = memchr(line.data, ':', line.size);
-    if (colon == NULL)
-        return fault_set(fault, 400, "field without colon");
-    const ration_text name = {line.data, (size_t)(colon - line.data)};
-    const ration_text value = value_trim(lines, (ration_text){colon + 1, line.size - name.size - 1});
-    if (!rn_http_is_token(name))
-        return fault_set(fault, 400, "invalid field name");
+static bool gate_field(rn_http1_lines *lines, ration_text line, rn_http1_fault *fault)
+{
+    const ration_text name = {line.data, rn_http_run(line, RN_HTTP_TOKEN)};
+
+    if (name.size == 0 || name.size == line.size || line.data[name.size] != ':')
+        return fault_name(line, fault);
+    const ration_text value = value_trim(lines, rn_text_slice(line, name.size + 1, line.size));
     if (!rn_http_is_value(value))
         return fault_set(fault, 400, "invalid character in a field value");
     if (lines->field_count == RN_HTTP1_MAX_FIELDS)
@@ -248,12 +275,8 @@ static bool gate_version(ration_text text, rn_http_head *head, rn_http1_fault *f
 
 static bool target_fits(ration_text method, ration_text target)
 {
-    for (size_t i = 0; i < target.size; i++) {
-        const unsigned char c = (unsigned char)target.data[i];
-
-        if (c <= ' ' || c >= 0x7f || c == '#')
-            return false;
-    }
+    if (rn_http_run(target, RN_HTTP_TARGET) < target.size)
+        return false;
     if (rn_text_is(target, "*"))
         return rn_text_is(method, "OPTIONS");
     return target.data[0] == '/' || (target.size > 7 && rn_text_is_nocase(rn_text_slice(target, 0, 7), "http://")) ||
@@ -335,13 +358,76 @@ static bool ends_chunked(ration_text codings)
     return rn_text_is_nocase(rn_text_trim(rn_text_slice(codings, at, codings.size)), "chunked");
 }
 
-/* One way to count the body, or none. */
-static bool gate_framing(const rn_http_head *head, bool response, rn_http1_fault *fault)
+/* The fields that decide how a message is read. */
+typedef enum noted {
+    NOTED_HOST = 0,
+    NOTED_EXPECT,
+    NOTED_UPGRADE,
+    NOTED_CONNECTION,
+    NOTED_LENGTH,
+    NOTED_CODING,
+    NOTED_COUNT,
+} noted;
+
+/* Of each, how many there are and what the first one says; absent: there is none. */
+typedef struct notes {
+    size_t count[NOTED_COUNT];
+    ration_text value[NOTED_COUNT];
+    bool upgrades; /* a Connection names Upgrade */
+} notes;
+
+/* What may be called so; their lengths all differ, so that most names are compared with nothing. */
+static noted noted_by_size(size_t size)
 {
-    const size_t lengths = rn_http_count(head->fields, "content-length");
-    const size_t codings = rn_http_count(head->fields, "transfer-encoding");
-    const ration_text length = rn_http_find(head->fields, "content-length");
-    const ration_text coding = rn_http_find(head->fields, "transfer-encoding");
+    switch (size) {
+    case 4:
+        return NOTED_HOST;
+    case 6:
+        return NOTED_EXPECT;
+    case 7:
+        return NOTED_UPGRADE;
+    case 10:
+        return NOTED_CONNECTION;
+    case 14:
+        return NOTED_LENGTH;
+    case 17:
+        return NOTED_CODING;
+    default:
+        return NOTED_COUNT;
+    }
+}
+
+static void fields_note(rn_http_fields fields, notes *out)
+{
+    static const ration_text names[NOTED_COUNT] = {
+        [NOTED_HOST] = RN_TEXT("Host"),
+        [NOTED_EXPECT] = RN_TEXT("Expect"),
+        [NOTED_UPGRADE] = RN_TEXT("Upgrade"),
+        [NOTED_CONNECTION] = RN_TEXT("Connection"),
+        [NOTED_LENGTH] = RN_TEXT("Content-Length"),
+        [NOTED_CODING] = RN_TEXT("Transfer-Encoding"),
+    };
+
+    *out = (notes){0};
+    for (size_t i = 0; i < fields.count; i++) {
+        const rn_http_field *field = &fields.items[i];
+        const noted what = noted_by_size(field->name.size);
+
+        if (what == NOTED_COUNT || !rn_text_eq_nocase(field->name, names[what]))
+            continue;
+        if (out->count[what]++ == 0)
+            out->value[what] = field->value;
+        out->upgrades = out->upgrades || (what == NOTED_CONNECTION && rn_http_list_has(field->value, "upgrade"));
+    }
+}
+
+/* One way to count the body, or none. */
+static bool gate_framing(const rn_http_head *head, const notes *seen, bool response, rn_http1_fault *fault)
+{
+    const size_t lengths = seen->count[NOTED_LENGTH];
+    const size_t codings = seen->count[NOTED_CODING];
+    const ration_text length = seen->value[NOTED_LENGTH];
+    const ration_text coding = seen->value[NOTED_CODING];
 
     if (lengths > 1)
         return fault_set(fault, 400, "more than one Content-Length");
@@ -360,28 +446,23 @@ static bool gate_framing(const rn_http_head *head, bool response, rn_http1_fault
     return true;
 }
 
-static bool gate_request_fields(rn_http_head *head, rn_http1_fault *fault)
+static bool gate_request_fields(rn_http_head *head, const notes *seen, rn_http1_fault *fault)
 {
-    const size_t hosts = rn_http_count(head->fields, "host");
-    const ration_text expect = rn_http_find(head->fields, "expect");
+    const size_t hosts = seen->count[NOTED_HOST];
 
     if (hosts > 1)
         return fault_set(fault, 400, "more than one Host");
     if (hosts == 0 && head->minor > 0)
         return fault_set(fault, 400, "no Host");
-    if (hosts == 1 && !rn_http_is_host(rn_http_find(head->fields, "host")))
+    if (hosts == 1 && !rn_http_is_host(seen->value[NOTED_HOST]))
         return fault_set(fault, 400, "malformed Host");
-    if (expect.data != NULL && head->minor > 0) {
-        if (!rn_text_is_nocase(expect, "100-continue"))
+    if (seen->count[NOTED_EXPECT] > 0 && head->minor > 0) {
+        if (!rn_text_is_nocase(seen->value[NOTED_EXPECT], "100-continue"))
             return fault_set(fault, 417, "unknown expectation");
         head->expect = true;
     }
-    for (size_t i = 0; i < head->fields.count; i++) {
-        const rn_http_field *field = &head->fields.items[i];
-
-        if (rn_text_is_nocase(field->name, "connection") && rn_http_list_has(field->value, "upgrade"))
-            head->upgrade = rn_http_find(head->fields, "upgrade");
-    }
+    if (seen->upgrades)
+        head->upgrade = seen->value[NOTED_UPGRADE];
     return true;
 }
 
@@ -389,6 +470,7 @@ bool rn_http1_gate_head(rn_http1_lines *lines, bool response, rn_http_head *head
 {
     ration_text line;
     size_t at = 0;
+    notes seen;
 
     if (memchr(lines->data, '\0', lines->used) != NULL)
         return fault_set(fault, 400, "NUL in the head");
@@ -399,7 +481,8 @@ bool rn_http1_gate_head(rn_http1_lines *lines, bool response, rn_http_head *head
     if (!gate_fields(lines, at, fault))
         return false;
     head->fields = (rn_http_fields){lines->fields, lines->field_count};
-    return gate_framing(head, response, fault) && (response || gate_request_fields(head, fault));
+    fields_note(head->fields, &seen);
+    return gate_framing(head, &seen, response, fault) && (response || gate_request_fields(head, &seen, fault));
 }
 
 bool rn_http1_gate_trailers(rn_http1_lines *lines, rn_http1_fault *fault)

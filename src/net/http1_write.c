@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing heads: check and measure first, then one reservation and plain copies.
+ * Writing heads: check everything and bound its size first, then one reservation and plain copies.
  *
  * Framing is never taken from the fields that the caller relays: Content-Length, Transfer-Encoding and Connection in
  * them are left out and written from `framing`, `length` and `connection`, so that what is announced is what is sent.
  *
- * Invariant: the bytes measured are the bytes copied (asserted), so a head is in the buffer whole or not at all.
+ * Invariant: no more bytes are copied than were reserved (asserted), so a head is in the buffer whole or not at all.
  */
 
 #include "net/http1_write.h"
@@ -15,8 +15,8 @@
 
 #include "base/text.h"
 
-static const ration_text crlf = {"\r\n", 2};
-static const ration_text colon = {": ", 2};
+/* More than what a head has beside the caller's texts: its start line, our three fields, the empty line. */
+#define OWN_BYTES 192
 
 static bool is_framing(ration_text name)
 {
@@ -31,101 +31,64 @@ static bool field_is_valid(const rn_http_field *field)
     return rn_http_is_token(field->name) && rn_http_is_value(field->value);
 }
 
-/* Parts of a head in order: either counted or copied, by the same code. */
-typedef struct rn_parts {
-    rn_buffer *to; /* NULL: only count */
-    size_t size;
-} rn_parts;
-
-static void parts_text(rn_parts *parts, ration_text text)
+static void put_str(rn_buffer *to, const char *s)
 {
-    parts->size += text.size;
-    if (parts->to != NULL)
-        rn_buffer_put(parts->to, text);
+    rn_buffer_put(to, ration_text_of(s));
 }
 
-static void parts_str(rn_parts *parts, const char *s)
+static void put_int(rn_buffer *to, int64_t value)
 {
-    parts_text(parts, ration_text_of(s));
+    char digits[20];
+    size_t at = sizeof digits;
+
+    assert(value >= 0);
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    rn_buffer_put(to, (ration_text){digits + at, sizeof digits - at});
 }
 
-static void parts_int(rn_parts *parts, int64_t value)
+static void put_field(rn_buffer *to, ration_text name, ration_text value)
 {
-    char digits[24];
-    rn_builder b;
-
-    rn_builder_init(&b, digits, sizeof digits);
-    rn_builder_int(&b, value);
-    parts_text(parts, (ration_text){digits, b.used});
+    rn_buffer_put(to, name);
+    put_str(to, ": ");
+    rn_buffer_put(to, value);
+    put_str(to, "\r\n");
 }
 
-static void parts_field(rn_parts *parts, ration_text name, ration_text value)
-{
-    parts_text(parts, name);
-    parts_text(parts, colon);
-    parts_text(parts, value);
-    parts_text(parts, crlf);
-}
-
-static void parts_fields(rn_parts *parts, const rn_http1_out *head)
+static void put_fields(rn_buffer *to, const rn_http1_out *head)
 {
     if (head->host.data != NULL && rn_http_count(head->fields, "host") == 0)
-        parts_field(parts, ration_text_of("Host"), head->host);
+        put_field(to, ration_text_of("Host"), head->host);
     for (size_t i = 0; i < head->fields.count; i++) {
         if (!is_framing(head->fields.items[i].name))
-            parts_field(parts, head->fields.items[i].name, head->fields.items[i].value);
+            put_field(to, head->fields.items[i].name, head->fields.items[i].value);
     }
     if (head->framing == RN_HTTP1_FRAMING_LENGTH) {
-        parts_str(parts, "Content-Length: ");
-        parts_int(parts, head->length);
-        parts_text(parts, crlf);
+        put_str(to, "Content-Length: ");
+        put_int(to, head->length);
+        put_str(to, "\r\n");
     } else if (head->framing == RN_HTTP1_FRAMING_CHUNKED) {
-        parts_str(parts, "Transfer-Encoding: chunked\r\n");
+        put_str(to, "Transfer-Encoding: chunked\r\n");
     }
     if (head->connection != NULL)
-        parts_field(parts, ration_text_of("Connection"), ration_text_of(head->connection));
-    parts_text(parts, crlf);
+        put_field(to, ration_text_of("Connection"), ration_text_of(head->connection));
+    put_str(to, "\r\n");
 }
 
-static void parts_request(rn_parts *parts, const rn_http1_out *head)
+/* Room for the whole head. Errors as the header says. */
+static int head_reserve(rn_buffer *to, const rn_http1_out *head, size_t *room)
 {
-    parts_text(parts, head->method);
-    parts_str(parts, " ");
-    parts_text(parts, head->target);
-    parts_str(parts, " HTTP/1.1\r\n");
-    parts_fields(parts, head);
-}
-
-static void parts_response(rn_parts *parts, const rn_http1_out *head)
-{
-    parts_str(parts, "HTTP/1.1 ");
-    parts_int(parts, head->status);
-    parts_str(parts, " ");
-    if (head->reason.data != NULL) {
-        parts_text(parts, head->reason);
-    } else {
-        parts_str(parts, rn_http_reason(head->status));
-    }
-    parts_text(parts, crlf);
-    parts_fields(parts, head);
-}
-
-static int write_parts(rn_buffer *to, const rn_http1_out *head, void (*parts)(rn_parts *, const rn_http1_out *))
-{
-    rn_parts count = {NULL, 0};
-
+    *room = OWN_BYTES + head->method.size + head->target.size + head->host.size + head->reason.size;
     for (size_t i = 0; i < head->fields.count; i++) {
-        if (!field_is_valid(&head->fields.items[i]))
-            return RATION_ERR_INVALID;
-    }
-    parts(&count, head);
-    if (!rn_buffer_reserve(to, count.size))
-        return RATION_ERR_NOMEM;
+        const rn_http_field *field = &head->fields.items[i];
 
-    rn_parts copy = {to, 0};
-    parts(&copy, head);
-    assert(copy.size == count.size);
-    return RATION_OK;
+        if (!field_is_valid(field))
+            return RATION_ERR_INVALID;
+        *room += field->name.size + field->value.size + 4;
+    }
+    return rn_buffer_reserve(to, *room) ? RATION_OK : RATION_ERR_NOMEM;
 }
 
 static bool target_is_valid(ration_text target)
@@ -141,16 +104,45 @@ static bool target_is_valid(ration_text target)
 
 int rn_http1_write_request(rn_buffer *to, const rn_http1_out *head)
 {
+    const size_t before = rn_buffer_size(to);
+    size_t room;
+
     if (!rn_http_is_token(head->method) || !target_is_valid(head->target) || !rn_http_is_value(head->host))
         return RATION_ERR_INVALID;
-    return write_parts(to, head, parts_request);
+    const int err = head_reserve(to, head, &room);
+    if (err != RATION_OK)
+        return err;
+    rn_buffer_put(to, head->method);
+    put_str(to, " ");
+    rn_buffer_put(to, head->target);
+    put_str(to, " HTTP/1.1\r\n");
+    put_fields(to, head);
+    assert(rn_buffer_size(to) - before <= room);
+    return RATION_OK;
 }
 
 int rn_http1_write_response(rn_buffer *to, const rn_http1_out *head)
 {
+    const size_t before = rn_buffer_size(to);
+    size_t room;
+
     if (head->status < 100 || head->status > 999 || !rn_http_is_value(head->reason))
         return RATION_ERR_INVALID;
-    return write_parts(to, head, parts_response);
+    const int err = head_reserve(to, head, &room);
+    if (err != RATION_OK)
+        return err;
+    put_str(to, "HTTP/1.1 ");
+    put_int(to, head->status);
+    put_str(to, " ");
+    if (head->reason.data != NULL) {
+        rn_buffer_put(to, head->reason);
+    } else {
+        put_str(to, rn_http_reason(head->status));
+    }
+    put_str(to, "\r\n");
+    put_fields(to, head);
+    assert(rn_buffer_size(to) - before <= room);
+    return RATION_OK;
 }
 
 size_t rn_http1_chunk_head(char out[RN_HTTP1_CHUNK_HEAD], size_t size)
@@ -187,13 +179,11 @@ int rn_http1_write_last_chunk(rn_buffer *to, rn_http_fields trailers)
     if (!rn_buffer_reserve(to, size))
         return RATION_ERR_NOMEM;
 
-    rn_parts copy = {to, 0};
-    parts_str(&copy, "0\r\n");
+    put_str(to, "0\r\n");
     for (size_t i = 0; i < trailers.count; i++) {
         if (trailer_may_go(&trailers.items[i]))
-            parts_field(&copy, trailers.items[i].name, trailers.items[i].value);
+            put_field(to, trailers.items[i].name, trailers.items[i].value);
     }
-    parts_text(&copy, crlf);
-    assert(copy.size == size);
+    put_str(to, "\r\n");
     return RATION_OK;
 }

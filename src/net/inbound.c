@@ -223,7 +223,7 @@ int rn_inbound_respond(rn_inbound *in, const rn_response *response, ration_text 
     if (in->state != RN_INBOUND_CALL || in->started || body.size > INT64_MAX)
         return RATION_ERR_INVALID;
     /* Room for both at once: a head without its body must not be left behind. */
-    if (!rn_buffer_reserve(&in->out, body.size + 1024))
+    if (!rn_buffer_reserve(&in->out, body.size + 512))
         return RATION_ERR_NOMEM;
 
     const int err = inbound_write_head(in, response, (int64_t)body.size);
@@ -680,6 +680,7 @@ int rn_inbound_open(rn_server *server, int fd)
     c->fd = fd;
     c->poll.data = c;
     c->settle.fn = inbound_settle;
+    c->out.spare = &server->spare;
     rn_http1_init(&c->parser, false, server->options.max_head_bytes);
     TAILQ_INSERT_TAIL(&server->connections, c, link);
     server->count++;

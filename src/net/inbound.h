@@ -91,6 +91,7 @@ struct rn_server {
     bool closing;
     void (*on_closed)(void *user);
     rn_deferred closed;
+    rn_spare spare;                  /* of what its connections send */
     char scratch[RN_SERVER_SCRATCH]; /* one read of any connection */
 };
 

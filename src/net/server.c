@@ -430,6 +430,7 @@ void rn_server_free(rn_server *server)
         rn_inbound_close_now(c);
     rn_loop_forget(server->loop, &server->closed);
     rn_timer_stop(&server->sweep);
+    rn_spare_fini(&server->spare);
     free(server);
 }
 

@@ -56,17 +56,16 @@ void rn_api_fail(rn_inbound *in, int err)
 
 void rn_api_answer(rn_api_call *call, const char *result, int64_t ttl_us)
 {
-    rn_output body;
+    rn_output *body = &call->api->answer;
 
-    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
-    rn_output_open(&body, NULL, '{');
-    rn_output_str(&body, "result", result);
+    rn_output_clear(body);
+    rn_output_open(body, NULL, '{');
+    rn_output_str(body, "result", result);
     if (ttl_us != RATION_UNSET)
-        rn_output_ms(&body, "ttlMs", ttl_us);
-    rn_output_close(&body, '}');
-    rn_output_newline(&body);
-    rn_reply(call->in, 200, RN_API_JSON, NULL, &body);
-    rn_output_fini(&body);
+        rn_output_ms(body, "ttlMs", ttl_us);
+    rn_output_close(body, '}');
+    rn_output_newline(body);
+    rn_reply(call->in, 200, RN_API_JSON, NULL, body);
     rn_api_call_end(call);
 }
 
@@ -93,9 +92,8 @@ static bool decided(rn_api_call *call, int err)
 /* At most one Idempotency-Key of 1 to 255 printable ASCII characters; `*out` is absent without one. */
 static bool key_read(const rn_http_head *head, ration_text *out)
 {
-    const size_t count = rn_http_count(head->fields, "Idempotency-Key");
+    const size_t count = rn_http_look(head->fields, "Idempotency-Key", out);
 
-    *out = rn_http_find(head->fields, "Idempotency-Key");
     if (count > 1 || (count == 1 && (out->size == 0 || out->size > RN_API_KEY_BYTES_MAX)))
         return false;
     for (size_t i = 0; i < out->size; i++) {
@@ -304,12 +302,16 @@ static void reject_method(rn_inbound *in, const char *allowed)
 /* `application/json`, with parameters or without. */
 static bool is_json(const rn_http_head *head)
 {
-    const ration_text value = rn_http_find(head->fields, "Content-Type");
-    size_t end = value.size;
+    ration_text value;
 
+    if (rn_http_look(head->fields, "Content-Type", &value) != 1)
+        return false;
+    if (rn_text_is(value, RN_API_JSON))
+        return true;
+
+    size_t end = value.size;
     (void)rn_text_find(value, (ration_text){";", 1}, &end);
-    return rn_http_count(head->fields, "Content-Type") == 1 &&
-           rn_text_is_nocase(rn_text_trim(rn_text_slice(value, 0, end)), RN_API_JSON);
+    return rn_text_is_nocase(rn_text_trim(rn_text_slice(value, 0, end)), RN_API_JSON);
 }
 
 static void reject_size(rn_inbound *in)
@@ -370,9 +372,8 @@ static void events_join(rn_api *api, rn_inbound *in, const rn_http_head *head, c
     }
 }
 
-bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client)
+bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, ration_text path, const rn_client *client)
 {
-    const ration_text path = rn_api_path(head->target);
     const api_operation *operation = operation_find(path);
 
     if (operation != NULL) {
@@ -482,7 +483,9 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     for (size_t i = 0; i < RN_API_LEASE_STATES; i++)
         TAILQ_INIT(&api->states[i]);
     rn_map_init(&api->keys, rn_mem_default());
+    TAILQ_INIT(&api->spare);
     rn_trace_reader_init(&api->reader, rn_mem_default());
+    rn_output_init(&api->answer, rn_mem_default(), RN_PROBLEM_MAX);
     *out = api;
     return RATION_OK;
 }
@@ -501,6 +504,7 @@ void rn_api_free(rn_api *api)
         rn_api_call_end(TAILQ_FIRST(&api->calls));
     rn_map_fini(&api->keys);
     rn_trace_reader_fini(&api->reader);
+    rn_output_fini(&api->answer);
     rn_mem_free(rn_mem_default(), api->slots);
     rn_mem_free(rn_mem_default(), api);
 }

@@ -39,10 +39,10 @@ int rn_api_new(const rn_api_options *options, rn_api **out);
 void rn_api_free(rn_api *api);
 
 /*
- * A request, if its target is one of the API's; else false, and nothing is done. `client` is who asks, NULL one who may
- * claim anything.
+ * A request, if its target is one of the API's; else false, and nothing is done. `path` is the target without its
+ * query; `client` is who asks, NULL one who may claim anything.
  */
-bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, const rn_client *client);
+bool rn_api_request(rn_api *api, rn_inbound *in, const rn_http_head *head, ration_text path, const rn_client *client);
 /* Answer 401: the token is none, or nobody's. */
 void rn_api_unauthorized(rn_api *api, rn_inbound *in, rn_bearer bearer);
 /* May the client look at pages that tell of everybody? False: it was answered. */

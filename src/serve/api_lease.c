@@ -94,10 +94,30 @@ static int slot_fill(rn_api_lease *lease)
 
 static void lease_free(rn_api_lease *lease)
 {
+    rn_api *api = lease->api;
+
     key_forget(lease);
-    TAILQ_REMOVE(&lease->api->states[lease->state], lease, link);
+    TAILQ_REMOVE(&api->states[lease->state], lease, link);
     rn_mem_free(rn_mem_default(), lease->own_account);
-    rn_mem_free(rn_mem_default(), lease);
+    if (api->spare_count == RN_API_SPARE_MAX) {
+        rn_mem_free(rn_mem_default(), lease);
+        return;
+    }
+    TAILQ_INSERT_HEAD(&api->spare, lease, link);
+    api->spare_count++;
+}
+
+/* Zeroed; NULL: no memory. */
+static rn_api_lease *lease_alloc(rn_api *api)
+{
+    rn_api_lease *lease = TAILQ_FIRST(&api->spare);
+
+    if (lease == NULL)
+        return rn_mem_zalloc(rn_mem_default(), 1, sizeof *lease);
+    TAILQ_REMOVE(&api->spare, lease, link);
+    api->spare_count--;
+    memset(lease, 0, sizeof *lease);
+    return lease;
 }
 
 void rn_api_lease_forget(rn_api_lease *lease)
@@ -140,18 +160,17 @@ static void answer_granted(const rn_api_lease *lease, rn_inbound *in)
 {
     const int64_t left_us = rn_sub(lease->expires.us, rn_loop_now(lease->api->loop).us);
     char name[RN_LEASE_NAME_BYTES];
-    rn_output body;
+    rn_output *body = &lease->api->answer;
 
-    rn_output_init(&body, rn_mem_default(), RN_PROBLEM_MAX);
-    rn_output_open(&body, NULL, '{');
-    rn_output_str(&body, "result", "granted");
-    rn_output_text(&body, "lease", rn_lease_name_write(lease->lease, name));
-    rn_output_ms(&body, "waitedMs", lease->waited_us);
-    rn_output_ms(&body, "ttlMs", rn_max(0, left_us));
-    rn_output_close(&body, '}');
-    rn_output_newline(&body);
-    rn_reply(in, 200, RN_API_JSON, NULL, &body);
-    rn_output_fini(&body);
+    rn_output_clear(body);
+    rn_output_open(body, NULL, '{');
+    rn_output_str(body, "result", "granted");
+    rn_output_text(body, "lease", rn_lease_name_write(lease->lease, name));
+    rn_output_ms(body, "waitedMs", lease->waited_us);
+    rn_output_ms(body, "ttlMs", rn_max(0, left_us));
+    rn_output_close(body, '}');
+    rn_output_newline(body);
+    rn_reply(in, 200, RN_API_JSON, NULL, body);
 }
 
 static void answer_refused(const rn_api_lease *lease, rn_inbound *in, const ration_decision *decision,
@@ -308,7 +327,7 @@ static rn_api_lease *lease_new(rn_api_call *call, ration_request *request)
     const ration_provider_rule *provider = account != NULL                  ? &rules->providers[account->provider]
                                            : request->provider.data != NULL ? provider_find(rules, request->provider)
                                                                             : NULL;
-    rn_api_lease *lease = rn_mem_zalloc(rn_mem_default(), 1, sizeof *lease);
+    rn_api_lease *lease = lease_alloc(api);
     rn_builder b;
 
     if (lease == NULL)
@@ -486,4 +505,11 @@ void rn_api_leases_end(rn_api *api)
     rn_gateway_settle(api->gateway);
     while (!TAILQ_EMPTY(&api->states[RN_API_LEAVING]))
         lease_free(TAILQ_FIRST(&api->states[RN_API_LEAVING]));
+    while (!TAILQ_EMPTY(&api->spare)) {
+        rn_api_lease *lease = TAILQ_FIRST(&api->spare);
+
+        TAILQ_REMOVE(&api->spare, lease, link);
+        rn_mem_free(rn_mem_default(), lease);
+    }
+    api->spare_count = 0;
 }

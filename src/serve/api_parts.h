@@ -23,6 +23,7 @@
 #define RN_API_KEY_NAME_BYTES (sizeof(uint64_t) + RN_API_KEY_BYTES_MAX) /* with whose it is */
 #define RN_API_NAME_MAX 256                                             /* bytes of a limit's or job's name */
 #define RN_API_KEY_MAX 4096                                             /* more than any scope key has */
+#define RN_API_SPARE_MAX 64
 #define RN_API_TTL_US INT64_C(30000000)
 #define RN_API_JSON "application/json"
 
@@ -89,10 +90,13 @@ struct rn_api {
     const rn_api_reloader *reloader;
     struct rn_api_call_list calls;
     struct rn_api_lease_list states[RN_API_LEASE_STATES];
+    struct rn_api_lease_list spare; /* memory of leases that have ended, for the next; RN_API_SPARE_MAX */
+    size_t spare_count;
     rn_api_slot *slots; /* by index of the lease */
     size_t slot_count;
     rn_map keys;
     rn_trace_reader reader;
+    rn_output answer; /* that is being written */
 };
 
 /* ---- api.c */

@@ -22,6 +22,15 @@
 
 /* ---- tokens */
 
+/* No token is asked for: anybody may do anything. */
+static bool is_open(const ration_config *config)
+{
+    size_t count = 0;
+
+    (void)rn_config_clients(config, &count);
+    return rn_config_settings(config)->token == NULL && count == 0;
+}
+
 rn_bearer rn_bearer_find(const ration_config *config, ration_text token, const rn_client **out)
 {
     const char *const own = rn_config_settings(config)->token;
@@ -30,7 +39,7 @@ rn_bearer rn_bearer_find(const ration_config *config, ration_text token, const r
     const rn_client *clients = rn_config_clients(config, &count);
 
     *out = NULL;
-    if (own == NULL && count == 0)
+    if (is_open(config))
         return RN_BEARER_KNOWN;
     if (token.size == 0)
         return RN_BEARER_SILENT;
@@ -46,8 +55,13 @@ rn_bearer rn_bearer_find(const ration_config *config, ration_text token, const r
 
 rn_bearer rn_bearer_read(const ration_config *config, rn_http_fields fields, const rn_client **out)
 {
-    const size_t count = rn_http_count(fields, "Authorization");
-    const ration_text given = rn_http_find(fields, "Authorization");
+    ration_text given;
+
+    *out = NULL;
+    if (is_open(config))
+        return RN_BEARER_KNOWN;
+
+    const size_t count = rn_http_look(fields, "Authorization", &given);
     const bool bears = given.size > 7 && rn_text_is_nocase(rn_text_slice(given, 0, 7), "Bearer ");
     const ration_text token = bears ? rn_text_trim(rn_text_slice(given, 7, given.size)) : (ration_text){NULL, 0};
     const rn_bearer bearer = rn_bearer_find(config, count <= 1 ? token : (ration_text){NULL, 0}, out);

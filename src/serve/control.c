@@ -238,7 +238,7 @@ static void on_request(void *user, rn_inbound *in, const rn_http_head *head)
     } else if (page != NULL) {
         if ((open || rn_api_may_view(control->api, in, client)) && reads_only(in, head))
             page_answer(control, in, page);
-    } else if (!rn_api_request(control->api, in, head, client)) {
+    } else if (!rn_api_request(control->api, in, head, path, client)) {
         rn_reply_problem(in, &unknown, NULL);
     }
 }

@@ -29,15 +29,15 @@ static unsigned char json_peek(const rn_json *json, size_t ahead)
     return ahead < json->size - json->pos ? (unsigned char)json->data[json->pos + ahead] : 0;
 }
 
+static bool is_blank(unsigned char c)
+{
+    return c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r');
+}
+
 static void json_blank(rn_json *json)
 {
-    while (json->pos < json->size) {
-        const char c = json->data[json->pos];
-
-        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
-            return;
+    while (is_blank(json_peek(json, 0)))
         json->pos++;
-    }
 }
 
 static bool is_digit(unsigned char c)
@@ -106,24 +106,15 @@ static void json_escape(rn_json *json)
     json_fail(json, at, "half of a surrogate pair");
 }
 
-/* How many bytes at the front are plain ASCII, which is most of what texts are made of. */
-static size_t plain_run(const char *data, size_t size)
-{
-    size_t i = 0;
-
-    while (i < size && data[i] >= 0x20 && data[i] < 0x7f && data[i] != '"' && data[i] != '\\')
-        i++;
-    return i;
-}
-
-static void json_string(rn_json *json, rn_json_value *out)
+/* A string that may have anything in it. */
+static void json_string_any(rn_json *json, rn_json_value *out)
 {
     const size_t at = json->pos++;
     bool ascii = true;
 
     out->escaped = false;
     while (json->fault == NULL) {
-        json->pos += plain_run(json->data + json->pos, json->size - json->pos);
+        json->pos += rn_text_plain((ration_text){json->data + json->pos, json->size - json->pos});
         const unsigned char c = json_peek(json, 0);
 
         if (json->pos == json->size) {
@@ -145,6 +136,22 @@ static void json_string(rn_json *json, rn_json_value *out)
             json->pos++;
         }
     }
+}
+
+/* Most strings are plain to their end. */
+static void json_string(rn_json *json, rn_json_value *out)
+{
+    const ration_text rest = {json->data + json->pos + 1, json->size - json->pos - 1};
+    const size_t plain = rn_text_plain(rest);
+
+    if (plain == rest.size || rest.data[plain] != '"') {
+        json_string_any(json, out);
+        return;
+    }
+    out->type = RN_JSON_STRING;
+    out->escaped = false;
+    out->raw = (ration_text){rest.data, plain};
+    json->pos += plain + 2;
 }
 
 /* Over at least one digit. */
@@ -294,16 +301,13 @@ void rn_json_init(rn_json *json, ration_text text)
     *json = (rn_json){.data = text.data, .size = text.size};
 }
 
-bool rn_json_value_next(rn_json *json, rn_json_value *out)
+/* An array or object, to its end. */
+static void json_nested(rn_json *json, rn_json_value *out)
 {
     nesting around = {0, 0};
-    rn_json_value scalar = {0};
+    rn_json_value scalar;
 
-    json_blank(json);
-
-    const size_t at = json->pos;
-    const unsigned char opening = json_peek(json, 0);
-
+    out->type = json_peek(json, 0) == '{' ? RN_JSON_OBJECT : RN_JSON_ARRAY;
     while (json->fault == NULL) {
         bool ended = true;
 
@@ -316,16 +320,22 @@ bool rn_json_value_next(rn_json *json, rn_json_value *out)
         if (ended && json_close(json, &around))
             break;
     }
+    out->raw = (ration_text){json->data + out->at, json->pos - out->at};
+}
+
+bool rn_json_value_next(rn_json *json, rn_json_value *out)
+{
+    json_blank(json);
     if (json->fault != NULL)
         return false;
-    *out = scalar;
-    out->at = at;
-    if (opening == '{' || opening == '[') {
-        out->type = opening == '{' ? RN_JSON_OBJECT : RN_JSON_ARRAY;
-        out->escaped = false;
-        out->raw = (ration_text){json->data + at, json->pos - at};
+    out->at = json->pos;
+    out->escaped = false;
+    if (json_peek(json, 0) == '{' || json_peek(json, 0) == '[') {
+        json_nested(json, out);
+    } else {
+        json_scalar(json, out);
     }
-    return true;
+    return json->fault == NULL;
 }
 
 bool rn_json_end(rn_json *json)
@@ -442,13 +452,8 @@ size_t rn_json_unescape(const rn_json_value *string, char *out)
     return used;
 }
 
-int rn_json_text(const rn_json_value *string, rn_arena *arena, ration_text *out)
+int rn_json_text_copy(const rn_json_value *string, rn_arena *arena, ration_text *out)
 {
-    if (!string->escaped) {
-        *out = string->raw;
-        return RATION_OK;
-    }
-
     char *const copy = rn_arena_zalloc(arena, string->raw.size, 1);
 
     if (copy == NULL)
@@ -517,8 +522,29 @@ static decimal decimal_read(ration_text number)
     return d;
 }
 
+/* A few digits and nothing else, as most numbers are. */
+static bool fixed_is_short(ration_text number, int places, int64_t *out)
+{
+    int64_t value = 0;
+
+    if (number.size > 9 || places > 9)
+        return false;
+    for (size_t i = 0; i < number.size; i++) {
+        if (!is_digit((unsigned char)number.data[i]))
+            return false;
+        value = value * 10 + (number.data[i] - '0');
+    }
+    for (; places > 0; places--)
+        value *= 10;
+    *out = value;
+    return true;
+}
+
 int rn_json_fixed(ration_text number, int places, int64_t *out)
 {
+    if (fixed_is_short(number, places, out))
+        return RATION_OK;
+
     decimal d = decimal_read(number);
 
     if (d.digits == 0 && !d.overflow) {

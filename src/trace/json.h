@@ -62,8 +62,15 @@ bool rn_json_element(rn_json *json, rn_json_value *value);
 
 /* What a string says. Writes at most `raw.size` bytes and returns their number. */
 size_t rn_json_unescape(const rn_json_value *string, char *out);
+int rn_json_text_copy(const rn_json_value *string, rn_arena *arena, ration_text *out);
 /* The same, borrowed where it can be, else from the arena; never an absent text. RATION_ERR_NOMEM. */
-int rn_json_text(const rn_json_value *string, rn_arena *arena, ration_text *out);
+static inline int rn_json_text(const rn_json_value *string, rn_arena *arena, ration_text *out)
+{
+    if (string->escaped)
+        return rn_json_text_copy(string, arena, out);
+    *out = string->raw;
+    return RATION_OK;
+}
 
 /*
  * A number times 10^places, exact: "48.5" at six places is 48500000, so is "485e-1". RATION_ERR_SYNTAX: it has more

@@ -33,13 +33,9 @@ void rn_output_clear(rn_output *out)
     out->err = RATION_OK;
 }
 
-/* Room for `more` bytes; false, and `err`, if there is none. */
-static bool output_reserve(rn_output *out, size_t more)
+/* Grow to have room for `more` bytes; false, and `err`, if there is none. */
+static bool output_grow(rn_output *out, size_t more)
 {
-    if (out->err != RATION_OK)
-        return false;
-    if (more <= out->capacity - out->size)
-        return true;
     if (more > out->max - out->size) {
         out->err = RATION_ERR_FULL;
         return false;
@@ -59,37 +55,34 @@ static bool output_reserve(rn_output *out, size_t more)
     return true;
 }
 
+/* Where `more` bytes may be written, which then count; NULL, and `err`, if there is no room. */
+static char *output_take(rn_output *out, size_t more)
+{
+    if (out->err != RATION_OK || (more > out->capacity - out->size && !output_grow(out, more)))
+        return NULL;
+    out->size += more;
+    return out->data + (out->size - more);
+}
+
 static void output_bytes(rn_output *out, const char *data, size_t size)
 {
-    if (size == 0 || !output_reserve(out, size))
-        return;
-    memcpy(out->data + out->size, data, size);
-    out->size += size;
+    char *const to = size > 0 ? output_take(out, size) : NULL;
+
+    if (to != NULL)
+        memcpy(to, data, size);
 }
 
 static void output_char(rn_output *out, char c)
 {
-    output_bytes(out, &c, 1);
+    char *const to = output_take(out, 1);
+
+    if (to != NULL)
+        *to = c;
 }
 
 void rn_output_raw(rn_output *out, ration_text bytes)
 {
     output_bytes(out, bytes.data, bytes.size);
-}
-
-/* How many bytes at the front are plain: to be written as they are. */
-static size_t plain_run(ration_text text)
-{
-    size_t size = 0;
-
-    while (size < text.size) {
-        const unsigned char c = (unsigned char)text.data[size];
-
-        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
-            break;
-        size++;
-    }
-    return size;
 }
 
 static void output_escape(rn_output *out, unsigned char c)
@@ -110,11 +103,12 @@ static void output_escape(rn_output *out, unsigned char c)
     }
 }
 
-static void output_quoted(rn_output *out, ration_text text)
+/* A text that may have anything in it. */
+static void output_quoted_any(rn_output *out, ration_text text)
 {
     output_char(out, '"');
     while (text.size > 0 && out->err == RATION_OK) {
-        size_t size = plain_run(text);
+        size_t size = rn_text_plain(text);
 
         if (size == 0 && (unsigned char)text.data[0] >= 0x80)
             size = rn_text_character(text);
@@ -132,6 +126,21 @@ static void output_quoted(rn_output *out, ration_text text)
     output_char(out, '"');
 }
 
+static void output_quoted(rn_output *out, ration_text text)
+{
+    if (text.size == 0 || rn_text_plain(text) < text.size) {
+        output_quoted_any(out, text);
+        return;
+    }
+
+    char *const to = output_take(out, text.size + 2);
+    if (to == NULL)
+        return;
+    to[0] = '"';
+    memcpy(to + 1, text.data, text.size);
+    to[text.size + 1] = '"';
+}
+
 /* The comma and the name that stand before a value. */
 static void output_before(rn_output *out, const char *name)
 {
@@ -140,9 +149,15 @@ static void output_before(rn_output *out, const char *name)
     out->comma = true;
     if (name == NULL)
         return;
-    output_char(out, '"');
-    output_bytes(out, name, strlen(name));
-    output_bytes(out, "\":", 2);
+
+    const size_t size = strlen(name);
+    char *const to = output_take(out, size + 3);
+    if (to == NULL)
+        return;
+    to[0] = '"';
+    memcpy(to + 1, name, size);
+    to[size + 1] = '"';
+    to[size + 2] = ':';
 }
 
 void rn_output_element(rn_output *out, ration_text json)

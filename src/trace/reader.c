@@ -4,13 +4,14 @@
  *
  * A line is gone over twice: once to check it as JSON and note where its members are, for `op` may stand anywhere and
  * says what the others mean; once through the table of members, each row of which knows the operations that it
- * belongs to, what reads it, and where it goes. Numbers are taken from their digits, so that no time and no cost is
- * ever rounded.
+ * belongs to, what reads it, and where it goes. Sets of rows are bits of a word, so that few rows are looked at.
+ * Numbers are taken from their digits, so that no time and no cost is ever rounded.
  *
  * Invariants: a line that is a fault leaves `newest` as it was; `newest` never runs back.
  */
 #include "trace/reader.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +26,12 @@ typedef struct reading {
     rn_trace_reader *reader;
     ration_text line;
     rn_json json;
-    rn_json_value names[RN_TRACE_MEMBERS_MAX];
-    rn_json_value values[RN_TRACE_MEMBERS_MAX];
+    rn_json_value names[RN_TRACE_MEMBERS_MAX + 1]; /* the last one is one too many */
+    rn_json_value values[RN_TRACE_MEMBERS_MAX + 1];
     ration_text texts[RN_TRACE_MEMBERS_MAX]; /* the names, unescaped */
     size_t count;
+    uint64_t rows;      /* of the table of members, that say anything about it */
+    uint64_t seen;      /* those of them whose member it has */
     size_t at;          /* where the value of `at` is */
     ration_text member; /* that is being read, as written */
     bool body;          /* of a call of the API, not a line */
@@ -504,28 +507,31 @@ static const member members[] = {
     {RN_TEXT("by"), STEP, STEP, take_span, INTO(by_us), IN_LINES},
 };
 enum { MEMBER_COUNT = sizeof members / sizeof members[0] };
+_Static_assert(MEMBER_COUNT <= 64, "a bit each");
 
 /* The line as JSON: notes its members. */
 static bool reading_scan(reading *g)
 {
     rn_json *const json = &g->json;
-    rn_json_value name;
-    rn_json_value value;
 
     if (!rn_json_enter(json, RN_JSON_OBJECT))
         return fail(g, json->fault_at, "%s is one JSON object", g->body ? "the body" : "a line of a trace");
-    while (rn_json_member(json, &name, &value)) {
-        if (g->count == RN_TRACE_MEMBERS_MAX)
-            return fail(g, name.at, "more than %d members", RN_TRACE_MEMBERS_MAX);
-        if (!take_text(g, &name, &g->texts[g->count]))
+    for (;;) {
+        const size_t count = g->count;
+        rn_json_value *const name = &g->names[count];
+
+        if (!rn_json_member(json, name, &g->values[count]))
+            break;
+        if (count == RN_TRACE_MEMBERS_MAX)
+            return fail(g, name->at, "more than %d members", RN_TRACE_MEMBERS_MAX);
+        if (!take_text(g, name, &g->texts[count]))
             return false;
-        for (size_t i = 0; i < g->count; i++) {
-            g->member = name.raw;
-            if (rn_text_eq(g->texts[i], g->texts[g->count]))
-                return fail(g, name.at, "\"%.*s\" occurs twice", shown(name.raw), name.raw.data);
+        g->member = name->raw;
+        for (size_t i = 0; i < count; i++) {
+            if (rn_text_eq(g->texts[i], g->texts[count]))
+                return fail(g, name->at, "\"%.*s\" occurs twice", shown(name->raw), name->raw.data);
         }
-        g->names[g->count] = name;
-        g->values[g->count++] = value;
+        g->count++;
     }
     g->member = (ration_text){NULL, 0};
     if (!rn_json_end(json))
@@ -573,12 +579,6 @@ static bool reading_op(reading *g)
     return fail(g, value->at, "no op \"%.*s\"", shown(value->raw), value->raw.data);
 }
 
-/* Does the row say anything about what is being read? */
-static bool row_counts(const reading *g, const member *row)
-{
-    return (row->ops & 1u << g->out->op) != 0 && row->dialect != (g->body ? IN_LINES : IN_BODIES);
-}
-
 static bool member_unknown(reading *g, size_t index)
 {
     const rn_json_value *const name = &g->names[index];
@@ -586,7 +586,7 @@ static bool member_unknown(reading *g, size_t index)
     size_t count = 0;
 
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if (row_counts(g, &members[i]))
+        if ((g->rows & UINT64_C(1) << i) != 0)
             known[count++] = members[i].name.data;
     }
 
@@ -601,10 +601,17 @@ static bool member_unknown(reading *g, size_t index)
 
 static bool reading_member(reading *g, size_t index)
 {
+    const ration_text name = g->texts[index];
+    uint64_t rows = name.size <= RN_TRACE_NAME_MAX ? g->rows & g->reader->rows.of_size[name.size] : 0;
+
     g->member = g->names[index].raw;
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if (rn_text_eq(g->texts[index], members[i].name) && row_counts(g, &members[i]))
-            return members[i].take == NULL || members[i].take(g, &g->values[index], (char *)g->out + members[i].offset);
+    for (; rows != 0; rows &= rows - 1) {
+        const member *const row = &members[__builtin_ctzll(rows)];
+
+        if (!rn_text_eq(name, row->name))
+            continue;
+        g->seen |= rows & (0 - rows);
+        return row->take == NULL || row->take(g, &g->values[index], (char *)g->out + row->offset);
     }
     /* The config's own members are the config loader's to judge. */
     return g->out->op == RN_TRACE_CONFIG || g->out->op == RN_TRACE_RELOAD || member_unknown(g, index);
@@ -612,21 +619,40 @@ static bool reading_member(reading *g, size_t index)
 
 static bool reading_members(reading *g)
 {
-    const unsigned op = 1u << g->out->op;
+    const rn_trace_rows *const rows = &g->reader->rows;
 
+    g->rows = rows->of_op[g->out->op] & (g->body ? rows->in_bodies : rows->in_lines);
+    g->seen = 0;
     for (size_t i = 0; i < g->count; i++) {
         if (!reading_member(g, i))
             return false;
     }
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        if ((members[i].needed & op) == 0 || !row_counts(g, &members[i]))
-            continue;
-        g->member = members[i].name;
-        if (reading_find(g, members[i].name.data) == NULL)
-            return fail(g, 0, "%s without \"%s\"", op_names[g->out->op], members[i].name.data);
+
+    const uint64_t missing = g->rows & rows->needed[g->out->op] & ~g->seen;
+    if (missing != 0) {
+        g->member = members[__builtin_ctzll(missing)].name;
+        return fail(g, 0, "%s without \"%s\"", op_names[g->out->op], g->member.data);
     }
     g->member = (ration_text){NULL, 0};
     return true;
+}
+
+/* What the table says, by what is asked of it for every member of every line. */
+static void rows_fill(rn_trace_rows *rows)
+{
+    *rows = (rn_trace_rows){0};
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        const uint64_t bit = UINT64_C(1) << i;
+
+        for (unsigned op = 0; op < RN_TRACE_OP_COUNT; op++) {
+            rows->of_op[op] |= (members[i].ops & 1u << op) != 0 ? bit : 0;
+            rows->needed[op] |= (members[i].needed & 1u << op) != 0 ? bit : 0;
+        }
+        assert(members[i].name.size <= RN_TRACE_NAME_MAX);
+        rows->of_size[members[i].name.size] |= bit;
+        rows->in_lines |= members[i].dialect != IN_BODIES ? bit : 0;
+        rows->in_bodies |= members[i].dialect != IN_LINES ? bit : 0;
+    }
 }
 
 /* Time and the config's place in the trace. */
@@ -672,6 +698,7 @@ static bool is_blank(ration_text line)
 void rn_trace_reader_init(rn_trace_reader *reader, const ration_allocator *mem)
 {
     *reader = (rn_trace_reader){.newest = {-RATION_TIME_MAX_US}};
+    rows_fill(&reader->rows);
     rn_arena_init(&reader->arena, mem);
 }
 

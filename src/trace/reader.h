@@ -20,6 +20,7 @@
 #define RN_TRACE_VERSION 1                   /* of the form: docs/reference/versions.md */
 #define RN_TRACE_LINE_MAX ((size_t)16 << 20) /* bytes in a line */
 #define RN_TRACE_MEMBERS_MAX 64              /* of a line */
+#define RN_TRACE_NAME_MAX 16                 /* bytes in the longest name of a member */
 #define RN_TRACE_PAIRS_MAX 4096              /* headers or variables of a request */
 
 typedef enum rn_trace_op {
@@ -83,8 +84,18 @@ typedef struct rn_trace_fault {
     char member[48]; /* the outermost one that is at fault, perhaps cut; "": none */
 } rn_trace_fault;
 
+/* Rows of the reader's table of members, a bit each. */
+typedef struct rn_trace_rows {
+    uint64_t of_op[RN_TRACE_OP_COUNT]; /* that belong to it */
+    uint64_t needed[RN_TRACE_OP_COUNT];
+    uint64_t of_size[RN_TRACE_NAME_MAX + 1]; /* whose names have so many bytes */
+    uint64_t in_lines;
+    uint64_t in_bodies;
+} rn_trace_rows;
+
 typedef struct rn_trace_reader {
     rn_arena arena; /* of the line */
+    rn_trace_rows rows;
     size_t number;
     bool started; /* an operation has been read */
     ration_time newest;
