@@ -150,13 +150,22 @@ typedef struct rn_fleet_settings {
     int64_t replicas; /* that must have a grant before it is given out */
 } rn_fleet_settings;
 
+/* How long the listeners wait for clients. */
+typedef struct rn_patience {
+    int64_t head_us;  /* from the first byte of a request's head, or the connection's beginning, to its end */
+    int64_t idle_us;  /* between two requests */
+    int64_t body_us;  /* between two pieces of a body that is being read */
+    int64_t write_us; /* in which nothing of an answer could be sent */
+} rn_patience;
+
 typedef struct rn_settings {
     rn_address gateway;
     rn_address control;
     const char *token; /* a secret; NULL: none */
     const char *instance;
-    int64_t wait_us;             /* how long a request waits that does not say: `queue.wait` */
-    int64_t drain_us;            /* how long calls may take to end after SIGTERM */
+    int64_t wait_us;  /* how long a request waits that does not say: `queue.wait` */
+    int64_t drain_us; /* how long calls may take to end after SIGTERM */
+    rn_patience patience;
     const char *ledger;          /* the file, "ration.db" unless it is told; NULL: none is kept */
     int64_t ledger_flush_us;     /* how often what has changed is written */
     ration_ratio retry_overhead; /* of jobs, until runs are known */

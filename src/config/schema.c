@@ -155,6 +155,44 @@ static const rn_key log_keys[] = {
 static const rn_object log_object = {
     .name = "log", .doc = "Lines for the operator, on standard error.", .keys = log_keys};
 
+static const rn_key patience_keys[] = {
+    {.name = "head",
+     .type = &rn_type_duration,
+     .fallback = "30s",
+     .min = 1000,
+     .max = DAY,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.patience.head_us),
+     .doc = "From the first byte of a request's head, or the beginning of the connection, to its end; then 408."},
+    {.name = "idle",
+     .type = &rn_type_duration,
+     .fallback = "75s",
+     .min = 1000,
+     .max = DAY,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.patience.idle_us),
+     .doc = "Between two requests of a connection; then it is closed."},
+    {.name = "body",
+     .type = &rn_type_duration,
+     .fallback = "60s",
+     .min = 1000,
+     .max = DAY,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.patience.body_us),
+     .doc = "Between two pieces of a request's body that is being read; then 408, or the end."},
+    {.name = "write",
+     .type = &rn_type_duration,
+     .fallback = "60s",
+     .min = 1000,
+     .max = DAY,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.patience.write_us),
+     .doc = "In which a client takes nothing of its answer; then its connection is broken."},
+    END,
+};
+static const rn_object patience_object = {
+    .name = "settingsTimeouts", .doc = "How long both listeners wait for slow clients.", .keys = patience_keys};
+
 static const rn_key settings_keys[] = {
     {.name = "listen", .object = &listen_object, .flags = RN_KEY_LOCAL, .doc = "Where `ration serve` listens."},
     {.name = "token",
@@ -179,6 +217,10 @@ static const rn_key settings_keys[] = {
      .flags = RN_KEY_LOCAL,
      AT(rn_config_model, settings.drain_us),
      .doc = "How long calls may take to end after SIGTERM."},
+    {.name = "timeouts",
+     .object = &patience_object,
+     .flags = RN_KEY_LOCAL,
+     .doc = "How long both listeners wait for slow clients."},
     {.name = "maxLeases",
      .type = &rn_type_integer,
      .fallback = "1000000",

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/inbound.h"
 
 #define ACCEPTS_PER_TURN 64
@@ -289,6 +290,31 @@ static void options_fill(rn_server_options *o)
     o->body_timeout_us = o->body_timeout_us > 0 ? o->body_timeout_us : 60000000;
     o->write_timeout_us = o->write_timeout_us > 0 ? o->write_timeout_us : 60000000;
     o->host = o->path = NULL;
+}
+
+/* Who has been waited for began when it did, so the order of a list stays. */
+static void waits_shift(rn_server *server, rn_inbound_wait wait, int64_t by_us)
+{
+    rn_inbound *c;
+
+    TAILQ_FOREACH (c, &server->waits[wait], wait_link)
+        c->deadline_us = rn_add(c->deadline_us, by_us);
+}
+
+void rn_server_retime(rn_server *server, const rn_server_options *options)
+{
+    rn_server_options filled = *options;
+
+    options_fill(&filled);
+    waits_shift(server, RN_WAIT_HEAD, filled.head_timeout_us - server->options.head_timeout_us);
+    waits_shift(server, RN_WAIT_IDLE, filled.idle_timeout_us - server->options.idle_timeout_us);
+    waits_shift(server, RN_WAIT_BODY, filled.body_timeout_us - server->options.body_timeout_us);
+    waits_shift(server, RN_WAIT_WRITE, filled.write_timeout_us - server->options.write_timeout_us);
+    server->options.head_timeout_us = filled.head_timeout_us;
+    server->options.idle_timeout_us = filled.idle_timeout_us;
+    server->options.body_timeout_us = filled.body_timeout_us;
+    server->options.write_timeout_us = filled.write_timeout_us;
+    (void)rn_timer_set(&server->sweep, rn_loop_now(server->loop));
 }
 
 static int server_listen(rn_server *server, const rn_server_options *options, rn_net_error *error)

@@ -279,11 +279,11 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
     static const rn_server_handlers handlers = {
         .on_request = on_request, .on_body = on_body, .on_end = on_end, .on_drain = on_drain, .on_gone = on_gone};
     const rn_address *address = &rn_config_settings(rn_gateway_config(options->gateway))->control;
-    const rn_server_options server = {.host = address->host,
-                                      .port = address->port,
-                                      .path = address->path,
-                                      .descriptor = options->descriptor,
-                                      .max_connections = CONNECTIONS_MAX};
+    rn_server_options server = {.host = address->host,
+                                .port = address->port,
+                                .path = address->path,
+                                .descriptor = options->descriptor,
+                                .max_connections = CONNECTIONS_MAX};
     const rn_api_options api = {.loop = options->loop,
                                 .decider = options->decider,
                                 .gateway = options->gateway,
@@ -294,6 +294,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
 
     if (control == NULL)
         return RATION_ERR_NOMEM;
+    rn_gateway_patience(rn_gateway_config(options->gateway), &server);
     control->loop = options->loop;
     control->decider = options->decider;
     control->gateway = options->gateway;
@@ -319,6 +320,14 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
 uint16_t rn_control_port(const rn_control *control)
 {
     return rn_server_port(control->server);
+}
+
+void rn_control_adopt(rn_control *control)
+{
+    rn_server_options patience = {.host = NULL};
+
+    rn_gateway_patience(rn_gateway_config(control->gateway), &patience);
+    rn_server_retime(control->server, &patience);
 }
 
 void rn_control_part(rn_control *control)

@@ -32,6 +32,8 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
 uint16_t rn_control_port(const rn_control *control);
 /* The gateway is about to go by another config; nothing is borrowed of the present one after this. */
 void rn_control_part(rn_control *control);
+/* The gateway goes by another config: so does this port's patience with its clients. */
+void rn_control_adopt(rn_control *control);
 /* Breaks what still runs. NULL is fine. */
 void rn_control_free(rn_control *control);
 

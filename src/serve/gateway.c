@@ -323,12 +323,23 @@ static void run_id_make(char *out)
     *out = '\0';
 }
 
+void rn_gateway_patience(const ration_config *config, rn_server_options *out)
+{
+    const rn_patience *patience = &rn_config_settings(config)->patience;
+
+    out->head_timeout_us = patience->head_us;
+    out->idle_timeout_us = patience->idle_us;
+    out->body_timeout_us = patience->body_us;
+    out->write_timeout_us = patience->write_us;
+}
+
 static int gateway_listen(rn_gateway *gw, int descriptor, rn_net_error *error)
 {
     const rn_address *address = &rn_config_settings(gw->config)->gateway;
-    const rn_server_options options = {
+    rn_server_options options = {
         .host = address->host, .port = address->port, .path = address->path, .descriptor = descriptor};
 
+    rn_gateway_patience(gw->config, &options);
     return rn_server_new(gw->loop, &options, &rn_exchange_handlers, gw, &gw->server, error);
 }
 
@@ -382,10 +393,13 @@ const ration_config *rn_gateway_config(const rn_gateway *gw)
 void rn_gateway_adopt(rn_gateway *gw, rn_destinations *next, const size_t *jobs, ration_config *was)
 {
     rn_destinations *past = gw->destinations;
+    rn_server_options patience = {.host = NULL};
     rn_exchange *x;
 
     rn_destinations_adopt(next, past);
     gw->config = next->config;
+    rn_gateway_patience(gw->config, &patience);
+    rn_server_retime(gw->server, &patience);
     gw->destinations = next;
     for (size_t i = 0; i < RN_EXCHANGE_STATES; i++) {
         TAILQ_FOREACH (x, &gw->states[i], link)

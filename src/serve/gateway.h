@@ -94,6 +94,8 @@ typedef struct rn_gateway_options {
  */
 int rn_gateway_new(const rn_gateway_options *options, rn_gateway **out, rn_net_error *error);
 
+/* How long a listener waits for clients, by the config. */
+void rn_gateway_patience(const ration_config *config, rn_server_options *out);
 /* The bound TCP port; 0 on a Unix socket. */
 uint16_t rn_gateway_port(const rn_gateway *gw);
 

@@ -96,6 +96,7 @@ static void adopt(rn_service *s, ready *r)
     s->log->level = settings->log_level;
     rn_control_part(s->control);
     rn_gateway_adopt(s->gateway, r->destinations, r->planning.heirs, was);
+    rn_control_adopt(s->control);
     rn_planning_adopt(s->planning, &r->planning);
     if (s->keeper != NULL)
         rn_keeper_reloaded(s->keeper, ration_config_rules(r->config), settings->ledger_flush_us);

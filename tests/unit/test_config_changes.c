@@ -40,6 +40,7 @@ static const struct {
      P "accounts: [{ name: a, provider: p, credential: { value: two } }]\n", "account /a changed\n"},
     {"a token", P A, P A "settings: { token: one }\n", "settings /settings changed\n"},
     {"a setting", P A, P A "settings: { drain: 31s }\n", "settings /settings changed\n"},
+    {"a setting of an object", P A, P A "settings: { timeouts: { idle: 76s } }\n", "settings /settings changed\n"},
     {"a default that is written", P A, P A "settings: { drain: 30s }\n", ""},
     {"accounts by name, whatever their order", P "accounts: [{ name: a, provider: p }, { name: b, provider: p }]\n",
      P "accounts: [{ name: b, provider: p }, { name: a, provider: p }, { name: c, provider: p }]\n",

@@ -98,6 +98,8 @@ static const struct {
      "f:5:100: providers[0].limits[0].durability: 'fsync' is not one of: relaxed, strict\n"},
     {"a flush without end", PROVIDER "settings: { ledger: { flush: 0s } }\n",
      "f:4:30: settings.ledger.flush: '0s' is out of range (at least 10 ms and at most 1 h)\n"},
+    {"no patience", PROVIDER "settings: { timeouts: { head: 0s } }\n",
+     "f:4:31: settings.timeouts.head: '0s' is out of range (at least 1 ms and at most 1 d)\n"},
     {"a ledger without a name", PROVIDER "settings: { ledger: { path: \"\" } }\n",
      "f:4:29: settings.ledger.path: '' is not a path\n"},
     {"a number for a duration", PROVIDER "settings: { drain: 30 }\n",

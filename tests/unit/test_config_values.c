@@ -115,6 +115,10 @@ static void the_example_says_what_it_says(void **state)
     CHECK_STR(settings->token, NULL);
     CHECK_EQ(settings->wait_us, 30 * SECOND);
     CHECK_EQ(settings->drain_us, 30 * SECOND);
+    CHECK_EQ(settings->patience.head_us, 30 * SECOND);
+    CHECK_EQ(settings->patience.idle_us, 75 * SECOND);
+    CHECK_EQ(settings->patience.body_us, 60 * SECOND);
+    CHECK_EQ(settings->patience.write_us, 60 * SECOND);
     CHECK_STR(settings->ledger, "ration.db");
     CHECK_EQ(settings->ledger_flush_us, 5 * SECOND);
     CHECK_STR(settings->fleet.redis, NULL);
@@ -544,7 +548,9 @@ static void included_files_join_in(void **state)
     write_file(folder, "secret", "s3cret\n");
     write_file(folder, "conf/a.yaml", "accounts: [{ name: a, provider: q }]\ntenants: { b: 2 }\n");
     write_file(folder, "conf/b.json", "{\"providers\":[{\"name\":\"q\",\"baseUrl\":\"http://q\"}]}");
-    write_file(folder, "conf/c.yml", "accounts: [{ name: c, provider: p }]\nsettings: { drain: 1s }\n");
+    write_file(folder, "conf/c.yml",
+               "accounts: [{ name: c, provider: p }]\n"
+               "settings: { drain: 1s, timeouts: { head: 2s, idle: 3s, body: 4s, write: 5s } }\n");
     write_file(folder, "conf/.hidden.yaml", "nonsense");
     write_file(folder, "conf/notes.txt", "nonsense");
     (void)snprintf(path, sizeof path, "%s/ration.yaml", folder);
@@ -560,6 +566,10 @@ static void included_files_join_in(void **state)
     CHECK_STR(rules->accounts[1].name, "c");
     CHECK_EQ(rules->tenant_count, 2);
     CHECK_EQ(rn_config_settings(config)->drain_us, SECOND);
+    CHECK_EQ(rn_config_settings(config)->patience.head_us, 2 * SECOND);
+    CHECK_EQ(rn_config_settings(config)->patience.idle_us, 3 * SECOND);
+    CHECK_EQ(rn_config_settings(config)->patience.body_us, 4 * SECOND);
+    CHECK_EQ(rn_config_settings(config)->patience.write_us, 5 * SECOND);
     CHECK_STR(rn_config_settings(config)->token, "s3cret");
     ration_config_free(config);
 }
