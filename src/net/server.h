@@ -64,7 +64,7 @@ typedef struct rn_net_error {
 /** Listen, and call the handlers. `error` may be NULL. RATION_ERR_INVALID, RATION_ERR_NOMEM, RATION_ERR_IO. */
 RATION_MUST_CHECK int rn_server_new(rn_loop *loop, const rn_server_options *options, const rn_server_handlers *handlers,
                                     void *user, rn_server **out, rn_net_error *error);
-/** Its time-outs are those of `options`, with the same defaults, also for what is waited for already. O(connections). */
+/** Its time-outs are those of `options`, with the same defaults, also for who is waited for already. Linear in them. */
 void rn_server_retime(rn_server *server, const rn_server_options *options);
 /** The port that is bound; 0 on a Unix socket. */
 uint16_t rn_server_port(const rn_server *server);
