@@ -174,7 +174,7 @@ MAKERS[5] = function()
         if left >= c.charge and not ask.blocked then
             return nil
         end
-        return { fits = left >= c.charge, reason = 'adaptive_full', at = NEVER, available = max(left, 0),
+        return { reason = 'adaptive_full', at = NEVER, available = max(left, 0),
             capacity = limit * UNIT }
     end
 

@@ -51,15 +51,6 @@ local function is_late(kind, b, ask)
     return kind.timed and ask.may_wait and not b.refuses and ask.deadline < b.at
 end
 
--- Those ahead take nothing here, so the counter knows nothing of them: they are gone when it has what they wait for,
--- and elsewhere nobody knows when.
-local function after_the_free(kind, b)
-    b.estimate = true
-    if b.fits and not kind.timed then
-        b.at = NEVER
-    end
-end
-
 local function examine_counter(found, c, index, ask, stage)
     local kind, blocked = kind_of(c.kind), waits and not ask.enforcer and waits.is_ahead(ask.places[index], ask)
     local b = kind.check(c, ask)
@@ -77,9 +68,6 @@ local function examine_counter(found, c, index, ask, stage)
         b = kind.check(c, ask)
         ask.blocked, ask.ahead = nil, nil
         b.ahead = ahead
-        if ahead == 0 then
-            after_the_free(kind, b)
-        end
         if stage == ARRIVAL and kind.timed and ask.may_wait then
             late = ask.deadline < b.at
         end

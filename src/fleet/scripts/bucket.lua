@@ -115,8 +115,8 @@ MAKERS[1] = function()
         if fits and not ask.blocked then
             return nil
         end
-        return { fits = fits, reason = 'rate_limited', at = when(c, clamp(c.charge + ahead + margin)),
-            estimate = ahead > 0, available = available, capacity = capacity }
+        return { reason = 'rate_limited', at = when(c, clamp(c.charge + ahead + margin)),
+            available = available, capacity = capacity }
     end
 
     -- When it may fit by time alone.

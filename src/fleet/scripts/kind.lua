@@ -8,8 +8,8 @@
 --   encode(c)                   the instant from which it equals a fresh one, then the state
 --   read(c)                     bring it up to now, by its rules in c.spec
 --   check(c, ask)               what binds a charge of c.charge, as admission.lua's `bind` has it; nil: nothing. With
---                               `ask.blocked` it is a table in any case, with `fits` where it is there: others
---                               come first, who keep a place here for ask.ahead
+--                               `ask.blocked` it is a table in any case: others come first, who keep a place here for
+--                               ask.ahead; `at` is when it will be there after them
 --   take(c, lease, ask)         take c.charge; returns what the lease should remember of it beside the charge (`extra`)
 --   settle(c, hold, to, lease)  the charge was another one; `hold` is { charge, extra }
 --   give_back(c, hold, lease)   the lease has ended

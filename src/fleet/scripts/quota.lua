@@ -513,7 +513,7 @@ MAKERS[3] = function()
         local available = state.exhausted and 0 or max(state.remaining - kept_from(ask, state.room, state.dipped), 0)
 
         if fits(state, c, ask) then
-            return ask.blocked and { fits = true, reason = 'quota_exhausted', at = NEVER, available = available,
+            return ask.blocked and { reason = 'quota_exhausted', at = NEVER, available = available,
                 capacity = capacity } or nil
         end
         if c.charge > capacity then
@@ -526,8 +526,7 @@ MAKERS[3] = function()
         local waits = c.spec.wait and ask.may_wait and at <= ask.deadline
 
         return { refuses = not waits, reason = 'quota_exhausted', at = at, available = available,
-            capacity = capacity, estimate = (ask.ahead or 0) > 0 or
-            (not c.spec.rolling and at == c.finish and flight_reaches(c, c.finish)) }
+            capacity = capacity, estimate = not c.spec.rolling and at == c.finish and flight_reaches(c, c.finish) }
     end
 
     local function next_change(_, b)

@@ -62,7 +62,7 @@ MAKERS[2] = function()
         local needed = clamp(c.charge + ahead) - left
         local at = needed > 0 and when(c, needed) or NEVER
 
-        return { fits = c.charge <= left, reason = 'concurrency_full', at = at, estimate = at ~= NEVER,
+        return { reason = 'concurrency_full', at = at, estimate = at ~= NEVER,
             available = max(left, 0), capacity = c.spec.max }
     end
 
