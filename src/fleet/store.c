@@ -27,6 +27,17 @@
 #define DELAY_FIRST_MS UINT64_C(5)
 #define DELAY_LAST_MS 50
 
+void rn_store_say(char *out, size_t size, ration_text text)
+{
+    rn_builder b;
+
+    rn_builder_init(&b, out, size);
+    if (text.size == 0)
+        rn_builder_str(&b, "an error without words");
+    for (size_t i = 0; i < text.size; i++)
+        rn_builder_char(&b, text.data[i] < ' ' || text.data[i] > '~' ? '?' : text.data[i]);
+}
+
 /* ---- time ---- */
 
 uint64_t rn_store_now_ms(void)
@@ -208,13 +219,11 @@ void rn_store_call_delay(rn_store_call *call, ration_text text)
 {
     rn_store *const store = call->store;
     uint64_t wait_ms = DELAY_FIRST_MS << (call->delays < 4 ? call->delays : 4);
-    rn_builder b;
 
     if (wait_ms > DELAY_LAST_MS)
         wait_ms = DELAY_LAST_MS;
     call->delays++;
-    rn_builder_init(&b, call->why, sizeof call->why);
-    rn_builder_text(&b, text);
+    rn_store_say(call->why, sizeof call->why, text);
     call->retry_ms = rn_store_now_ms() + wait_ms / 2 + rn_store_random(store) % (wait_ms / 2 + 1);
     rn_store_call_file(call, &store->delayed, NULL);
     store_wake(store, call->retry_ms);

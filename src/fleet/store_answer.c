@@ -22,10 +22,8 @@ typedef void answer_means(rn_store_node *node, rn_store_call *call, ration_text 
 static void call_fail(rn_store_call *call, ration_text error)
 {
     char text[RN_STORE_TEXT];
-    rn_builder b;
 
-    rn_builder_init(&b, text, sizeof text);
-    rn_builder_text(&b, error);
+    rn_store_say(text, sizeof text, error);
     rn_store_call_end(call, RATION_ERR_IO, NULL, text);
 }
 
@@ -51,10 +49,8 @@ static void answer_later(rn_store_node *node, rn_store_call *call, ration_text e
 static void answer_not_the_master(rn_store_node *node, rn_store_call *call, ration_text error)
 {
     char text[RN_STORE_TEXT];
-    rn_builder b;
 
-    rn_builder_init(&b, text, sizeof text);
-    rn_builder_text(&b, error);
+    rn_store_say(text, sizeof text, error);
     rn_node_retire(node, text);
     if (node->store->url.kind == RN_STORE_CLUSTER)
         rn_cluster_refresh(node->store);

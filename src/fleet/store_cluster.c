@@ -199,6 +199,7 @@ static void map_answered(void *ctx, int err, const redisReply *reply, const char
 {
     rn_store *const store = ctx;
     char place[RN_STORE_PLACE_TEXT];
+    char said[RN_STORE_TEXT];
 
     if (store->closing)
         return;
@@ -209,10 +210,11 @@ static void map_answered(void *ctx, int err, const redisReply *reply, const char
     }
     rn_store_place_text(&store->map_from->place, place);
     if (err != RATION_OK) {
-        (void)snprintf(store->map_text, sizeof store->map_text, "%s", text);
+        rn_store_say(store->map_text, sizeof store->map_text, ration_text_of(text));
     } else {
-        (void)snprintf(store->map_text, sizeof store->map_text, "%s: %s", place,
-                       reply->type == REDIS_REPLY_ERROR ? reply->str : "has no map of a cluster");
+        rn_store_say(said, sizeof said,
+                     ration_text_of(reply->type == REDIS_REPLY_ERROR ? reply->str : "has no map of a cluster"));
+        (void)snprintf(store->map_text, sizeof store->map_text, "%.264s: %.160s", place, said);
     }
     map_ask(store);
 }

@@ -91,8 +91,10 @@ void rn_node_close(rn_store_node *node, const char *text)
 static void node_tell(rn_store_node *node, const char *text)
 {
     char place[RN_STORE_PLACE_TEXT];
+    char said[RN_STORE_TEXT];
     rn_builder b;
 
+    rn_store_say(said, sizeof said, ration_text_of(text));
     rn_store_place_text(&node->place, place);
     rn_builder_init(&b, node->text, sizeof node->text);
     /* Of Sentinel's search the text says itself whom it is about. */
@@ -100,7 +102,7 @@ static void node_tell(rn_store_node *node, const char *text)
         rn_builder_str(&b, place);
         rn_builder_str(&b, ": ");
     }
-    rn_builder_str(&b, text);
+    rn_builder_str(&b, said);
 }
 
 /* ---- connecting ---- */
@@ -169,7 +171,7 @@ static void node_greeted(void *ctx, int err, const redisReply *reply, const char
 }
 
 /* A password is in no other place than the bytes that are sent. */
-static void node_greet(rn_store_node *node)
+static void node_say_hello(rn_store_node *node)
 {
     const rn_store_options *const options = &node->store->options;
     const bool asks_role = node->role == RN_NODE_DATA && node->store->url.kind == RN_STORE_SENTINEL;
@@ -188,16 +190,19 @@ static void node_greet(rn_store_node *node)
     rn_node_say(node, 1, words, node_greeted);
 }
 
-static void node_connected(void *user)
+void rn_node_greet(rn_store_node *node)
 {
-    rn_store_node *const node = user;
-
     if (!node_make_reader(node)) {
         rn_node_break(node, "out of memory");
         return;
     }
     node_enter(node, RN_NODE_GREETING);
-    node_greet(node);
+    node_say_hello(node);
+}
+
+static void node_connected(void *user)
+{
+    rn_node_greet(user);
 }
 
 static void node_refused(void *user, rn_wire_fault fault, const char *text, int os_error)
@@ -513,7 +518,7 @@ static void node_take(rn_store_node *node, redisReply *reply)
     }
 }
 
-static void node_feed(rn_store_node *node, const char *data, size_t size)
+void rn_node_feed(rn_store_node *node, const char *data, size_t size)
 {
     redisReader *const reader = node->reader;
     void *reply = NULL;
@@ -554,7 +559,7 @@ void rn_node_read(rn_store_node *node)
         } else if (got < 0) {
             rn_node_break(node, rn_wire_error(node->wire));
         } else {
-            node_feed(node, scratch, (size_t)got);
+            rn_node_feed(node, scratch, (size_t)got);
         }
     }
 }

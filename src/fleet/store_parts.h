@@ -142,6 +142,10 @@ void rn_node_retire(rn_store_node *node, const char *text);
 void rn_node_flush(rn_store_node *node);
 /* Read what is there: before something is thought to be late. */
 void rn_node_read(rn_store_node *node);
+/* The connection stands: from here on there is a reader. */
+void rn_node_greet(rn_store_node *node);
+/* Bytes have come, and there is a reader. */
+void rn_node_feed(rn_store_node *node, const char *data, size_t size);
 /* Send a command whose answer belongs to no call. */
 void rn_node_shout(rn_store_node *node, size_t count, const ration_text *words);
 /* Send a command of the store's own at once; its answer goes to `answered` with the node. */
@@ -239,6 +243,8 @@ struct rn_store {
     char scratch[RN_STORE_SCRATCH];
 };
 
+/* What a server has said, for people: in one line, and never empty. */
+void rn_store_say(char *out, size_t size, ration_text text);
 uint64_t rn_store_now_ms(void);
 /* Of libuv's, in `wait_ms` from now and not from the turn's beginning. */
 void rn_store_timer_start(uv_timer_t *timer, uv_timer_cb ring, uint64_t wait_ms);
