@@ -100,8 +100,12 @@ static void beat(rn_member *m)
     m->beat_sent_at = rn_member_now(m);
     if (m->leaves == RN_LEAVES_SOON)
         m->leaves = RN_LEAVES_TOLD;
-    m->beating = rn_store_run(m->store, RN_SCRIPT_BEAT, keys, m->call.key_count,
-                              (ration_text){m->call.argument.data, m->call.argument.size}, on_beaten, m) == RATION_OK;
+    m->beating = rn_store_run(m->store,
+                              &(rn_store_script){.name = RN_SCRIPT_BEAT,
+                                                 .keys = keys,
+                                                 .key_count = m->call.key_count,
+                                                 .argument = {m->call.argument.data, m->call.argument.size}},
+                              on_beaten, m) == RATION_OK;
 }
 
 static void on_beat(void *user, ration_time now)

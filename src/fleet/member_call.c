@@ -293,8 +293,12 @@ static void call_transmit(rn_member *m, rn_member_call *call)
     if (err == RATION_OK) {
         rn_call_keys(&m->call, keys);
         call->sent_at = rn_member_now(m);
-        err = rn_store_run(m->store, call->script, keys, m->call.key_count,
-                           (ration_text){m->call.argument.data, m->call.argument.size}, on_answered, call);
+        err = rn_store_run(m->store,
+                           &(rn_store_script){.name = call->script,
+                                              .keys = keys,
+                                              .key_count = m->call.key_count,
+                                              .argument = {m->call.argument.data, m->call.argument.size}},
+                           on_answered, call);
     }
     if (err == RATION_OK) {
         TAILQ_INSERT_TAIL(&m->calls, call, link);

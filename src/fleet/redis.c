@@ -91,5 +91,7 @@ int rn_redis_command(rn_redis *redis, ration_text key, size_t count, const ratio
 int rn_redis_run(rn_redis *redis, rn_script_name name, const ration_text *keys, size_t key_count, ration_text argument,
                  redisReply **out)
 {
-    return answer_wait(redis, rn_store_run(redis->store, name, keys, key_count, argument, answered, redis), out);
+    const rn_store_script script = {name, keys, key_count, argument};
+
+    return answer_wait(redis, rn_store_run(redis->store, &script, answered, redis), out);
 }

@@ -21,22 +21,10 @@
 
 #include "base/text.h"
 
-#define WORDS_MAX 264
 #define TIMEOUT_US INT64_C(250000)
 #define CALLS_MAX 4096
 #define DELAY_FIRST_MS UINT64_C(5)
 #define DELAY_LAST_MS 50
-
-void rn_store_say(char *out, size_t size, ration_text text)
-{
-    rn_builder b;
-
-    rn_builder_init(&b, out, size);
-    if (text.size == 0)
-        rn_builder_str(&b, "an error without words");
-    for (size_t i = 0; i < text.size; i++)
-        rn_builder_char(&b, text.data[i] < ' ' || text.data[i] > '~' ? '?' : text.data[i]);
-}
 
 /* ---- time ---- */
 
@@ -64,8 +52,7 @@ uint32_t rn_store_random(rn_store *store)
 
 static void store_ring(uv_timer_t *timer);
 
-/* Wake up by then. */
-static void store_wake(rn_store *store, uint64_t at_ms)
+void rn_store_wake(rn_store *store, uint64_t at_ms)
 {
     const uint64_t now_ms = rn_store_now_ms();
 
@@ -127,7 +114,7 @@ static void store_expire(rn_store *store, uint64_t now_ms)
             call_expire(call);
     }
     if (call != NULL)
-        store_wake(store, call->deadline_ms);
+        rn_store_wake(store, call->deadline_ms);
 }
 
 static void store_retry(rn_store *store, uint64_t now_ms)
@@ -140,7 +127,7 @@ static void store_retry(rn_store *store, uint64_t now_ms)
         if (call->retry_ms <= now_ms) {
             rn_store_call_route(call);
         } else {
-            store_wake(store, call->retry_ms);
+            rn_store_wake(store, call->retry_ms);
         }
     }
 }
@@ -156,56 +143,6 @@ static void store_ring(uv_timer_t *timer)
 }
 
 /* ---- calls ---- */
-
-void rn_store_call_file(rn_store_call *call, rn_store_calls *list, rn_store_node *node)
-{
-    if (call->list != NULL)
-        TAILQ_REMOVE(call->list, call, link);
-    call->list = list;
-    call->node = node;
-    if (list != NULL)
-        TAILQ_INSERT_TAIL(list, call, link);
-}
-
-static void call_free(rn_store_call *call)
-{
-    if (call->held != NULL)
-        freeReplyObject(call->held);
-    if (call->bytes != NULL)
-        redisFreeCommand(call->bytes);
-    free(call);
-}
-
-void rn_store_call_end(rn_store_call *call, int err, redisReply *reply, const char *text)
-{
-    rn_store *const store = call->store;
-    rn_store_answered *const answered = call->answered;
-    void *const ctx = call->ctx;
-    redisReply *const outer = store->reply; /* one answer may end other calls */
-
-    rn_store_call_file(call, NULL, NULL);
-    TAILQ_REMOVE(&store->all, call, all_link);
-    if (!call->own) {
-        store->stats.outstanding--;
-        store->stats.calls++;
-        store->stats.failures += err != RATION_OK ? 1 : 0;
-    }
-    call_free(call);
-    store->reply = reply;
-    if (answered != NULL)
-        answered(ctx, err, reply, text);
-    if (store->reply != NULL)
-        freeReplyObject(store->reply);
-    store->reply = outer;
-}
-
-redisReply *rn_store_take_reply(rn_store *store)
-{
-    redisReply *const reply = store->reply;
-
-    store->reply = NULL;
-    return reply;
-}
 
 void rn_store_calls_fail(rn_store_calls *list, const char *text)
 {
@@ -226,7 +163,7 @@ void rn_store_call_delay(rn_store_call *call, ration_text text)
     rn_store_say(call->why, sizeof call->why, text);
     call->retry_ms = rn_store_now_ms() + wait_ms / 2 + rn_store_random(store) % (wait_ms / 2 + 1);
     rn_store_call_file(call, &store->delayed, NULL);
-    store_wake(store, call->retry_ms);
+    rn_store_wake(store, call->retry_ms);
 }
 
 void rn_store_call_route(rn_store_call *call)
@@ -244,92 +181,58 @@ void rn_store_call_route(rn_store_call *call)
     rn_store_kick(store);
 }
 
-/* In `all`, and in no other list. NULL: no memory. */
-static rn_store_call *call_new(rn_store *store, size_t count, const ration_text *words, rn_store_answered *answered,
-                               void *ctx)
-{
-    rn_store_call *const call = calloc(1, sizeof *call);
-    const char *data[WORDS_MAX];
-    size_t sizes[WORDS_MAX];
-
-    if (call == NULL)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        data[i] = words[i].data != NULL ? words[i].data : "";
-        sizes[i] = words[i].size;
-    }
-
-    const int size = redisFormatCommandArgv(&call->bytes, (int)count, data, sizes);
-
-    if (size < 0) {
-        call->bytes = NULL;
-        call_free(call);
-        return NULL;
-    }
-    call->store = store;
-    call->size = (size_t)size;
-    call->script = call->slot = -1;
-    call->answered = answered;
-    call->ctx = ctx;
-    call->serial = ++store->serial;
-    call->deadline_ms = rn_store_now_ms() + (uint64_t)store->options.command_timeout_us / 1000;
-    TAILQ_INSERT_TAIL(&store->all, call, all_link);
-    store_wake(store, call->deadline_ms);
-    return call;
-}
-
-rn_store_call *rn_store_call_own(rn_store *store, size_t count, const ration_text *words, rn_store_answered *answered,
-                                 void *ctx)
-{
-    rn_store_call *const call = call_new(store, count, words, answered, ctx);
-
-    if (call != NULL)
-        call->own = true;
-    return call;
-}
-
-static int store_call(rn_store *store, int script, ration_text key, size_t count, const ration_text *words,
-                      rn_store_answered *answered, void *ctx)
+/* A caller's, which `call_go` sends on its way. */
+static int call_begin(rn_store *store, size_t count, const ration_text *words, rn_store_answered *answered, void *ctx,
+                      rn_store_call **out)
 {
     if (store->closing)
         return RATION_ERR_INVALID;
-    if (store->stats.outstanding >= store->options.max_calls || count > WORDS_MAX)
+    if (store->stats.outstanding >= store->options.max_calls || count > RN_STORE_WORDS_MAX)
         return RATION_ERR_FULL;
-
-    rn_store_call *const call = call_new(store, count, words, answered, ctx);
-
-    if (call == NULL)
-        return RATION_ERR_NOMEM;
-    call->script = script;
-    call->slot = key.size > 0 ? rn_store_slot(key) : -1;
-    store->stats.outstanding++;
-    rn_store_call_route(call);
-    return RATION_OK;
+    *out = rn_store_call_new(store, count, words, answered, ctx);
+    return *out != NULL ? RATION_OK : RATION_ERR_NOMEM;
 }
 
-int rn_store_run(rn_store *store, rn_script_name name, const ration_text *keys, size_t key_count, ration_text argument,
-                 rn_store_answered *answered, void *ctx)
+static void call_go(rn_store_call *call, int script, ration_text key)
 {
-    const rn_script *const script = &rn_scripts[name];
-    ration_text words[WORDS_MAX];
+    call->script = script;
+    call->slot = key.size > 0 ? rn_store_slot(key) : -1;
+    call->store->stats.outstanding++;
+    rn_store_call_route(call);
+}
+
+int rn_store_run(rn_store *store, const rn_store_script *script, rn_store_answered *answered, void *ctx)
+{
+    const size_t count = script->key_count;
+    ration_text words[RN_STORE_WORDS_MAX];
+    rn_store_call *call = NULL;
     char number[24];
 
-    if (key_count + 4 > WORDS_MAX)
+    if (count + 4 > RN_STORE_WORDS_MAX)
         return RATION_ERR_FULL;
     words[0] = (ration_text)RN_TEXT("EVALSHA");
-    words[1] = ration_text_of(script->digest);
-    words[2] = (ration_text){number, (size_t)snprintf(number, sizeof number, "%zu", key_count)};
-    for (size_t i = 0; i < key_count; i++)
-        words[3 + i] = keys[i];
-    words[3 + key_count] = argument;
-    return store_call(store, (int)name, key_count > 0 ? keys[0] : (ration_text)RN_TEXT(""), key_count + 4, words,
-                      answered, ctx);
+    words[1] = ration_text_of(rn_scripts[script->name].digest);
+    words[2] = (ration_text){number, (size_t)snprintf(number, sizeof number, "%zu", count)};
+    for (size_t i = 0; i < count; i++)
+        words[3 + i] = script->keys[i];
+    words[3 + count] = script->argument;
+
+    const int err = call_begin(store, count + 4, words, answered, ctx, &call);
+
+    if (err == RATION_OK)
+        call_go(call, (int)script->name, count > 0 ? script->keys[0] : (ration_text)RN_TEXT(""));
+    return err;
 }
 
 int rn_store_command(rn_store *store, ration_text key, size_t count, const ration_text *words,
                      rn_store_answered *answered, void *ctx)
 {
-    return store_call(store, -1, key, count, words, answered, ctx);
+    rn_store_call *call = NULL;
+    const int err = call_begin(store, count, words, answered, ctx, &call);
+
+    if (err == RATION_OK)
+        call_go(call, -1, key);
+    return err;
 }
 
 /* ---- state ---- */
@@ -467,12 +370,34 @@ static bool store_seed(rn_store *store)
         store->node_count++;
     }
     if (store->url.kind == RN_STORE_CLUSTER) {
-        store->slots = calloc(RN_STORE_SLOTS, sizeof *store->slots);
+        store->slots = calloc(RN_STORE_SLOTS, sizeof(rn_store_node *));
         return store->slots != NULL;
     }
     store->main = TAILQ_FIRST(&store->nodes);
     store->main->wanted = true;
     return true;
+}
+
+static void nodes_close(rn_store *store, const char *text)
+{
+    rn_store_node *node;
+
+    while ((node = TAILQ_FIRST(&store->nodes)) != NULL) {
+        TAILQ_REMOVE(&store->nodes, node, link);
+        rn_node_close(node, text);
+    }
+    if (store->sentinel != NULL)
+        rn_node_close(store->sentinel, text);
+    if (store->channels != NULL)
+        rn_node_close(store->channels, text);
+}
+
+static void handles_close(rn_store *store)
+{
+    rn_connector_free(store->connector);
+    uv_close((uv_handle_t *)&store->kick, store_closed);
+    uv_close((uv_handle_t *)&store->timer, store_closed);
+    uv_close((uv_handle_t *)&store->map_timer, store_closed);
 }
 
 int rn_store_open(uv_loop_t *loop, const rn_store_options *options, rn_store **out, char *fault)
@@ -503,7 +428,9 @@ int rn_store_open(uv_loop_t *loop, const rn_store_options *options, rn_store **o
     store->kick.data = store->timer.data = store->map_timer.data = store;
     store->handles = 3;
     if (!store_seed(store)) {
-        rn_store_close(store, NULL, NULL);
+        store->closing = true;
+        nodes_close(store, "");
+        handles_close(store);
         return RATION_ERR_NOMEM;
     }
     if (store->main != NULL) {
@@ -518,7 +445,6 @@ int rn_store_open(uv_loop_t *loop, const rn_store_options *options, rn_store **o
 void rn_store_close(rn_store *store, void (*closed)(void *ctx), void *ctx)
 {
     static const char text[] = "the store was closed";
-    rn_store_node *node;
     rn_store_call *call;
 
     if (store == NULL)
@@ -526,18 +452,8 @@ void rn_store_close(rn_store *store, void (*closed)(void *ctx), void *ctx)
     store->closing = true;
     store->closed = closed;
     store->closed_ctx = ctx;
-    while ((node = TAILQ_FIRST(&store->nodes)) != NULL) {
-        TAILQ_REMOVE(&store->nodes, node, link);
-        rn_node_close(node, text);
-    }
-    if (store->sentinel != NULL)
-        rn_node_close(store->sentinel, text);
-    if (store->channels != NULL)
-        rn_node_close(store->channels, text);
+    nodes_close(store, text);
     while ((call = TAILQ_FIRST(&store->all)) != NULL)
         rn_store_call_end(call, RATION_ERR_IO, NULL, text);
-    rn_connector_free(store->connector);
-    uv_close((uv_handle_t *)&store->kick, store_closed);
-    uv_close((uv_handle_t *)&store->timer, store_closed);
-    uv_close((uv_handle_t *)&store->map_timer, store_closed);
+    handles_close(store);
 }

@@ -72,14 +72,20 @@ RATION_MUST_CHECK int rn_store_open(struct uv_loop_s *loop, const rn_store_optio
  * when all is gone. NULL is fine. */
 void rn_store_close(rn_store *store, void (*closed)(void *ctx), void *ctx);
 
+typedef struct rn_store_script {
+    rn_script_name name;
+    const ration_text *keys;
+    size_t key_count;
+    ration_text argument;
+} rn_store_script;
+
 /*
- * Run a script at the server that has `keys[0]`. Everything is copied. A script that the server does not know, a slot
- * that has moved, a server that is not ready: all within, and within the time-out.
+ * Run a script at the server that has its first key. Everything is copied. A script that the server does not know, a
+ * slot that has moved, a server that is not ready: all within, and within the time-out.
  *
  * Errors     RATION_ERR_FULL (too many calls outstanding, or keys), RATION_ERR_NOMEM; then `answered` is not called.
  */
-int rn_store_run(rn_store *store, rn_script_name name, const ration_text *keys, size_t key_count, ration_text argument,
-                 rn_store_answered *answered, void *ctx);
+int rn_store_run(rn_store *store, const rn_store_script *script, rn_store_answered *answered, void *ctx);
 /* Any command at the server that has `key`; an empty one: at any server. */
 int rn_store_command(rn_store *store, ration_text key, size_t count, const ration_text *words,
                      rn_store_answered *answered, void *ctx);

@@ -13,14 +13,15 @@
 #include "net/wire.h"
 
 /*
- * Between store.c (life, calls and their time), store_node.c (a connection), store_answer.c (what answers mean),
- * store_cluster.c, store_sentinel.c and store_channel.c.
+ * Between store.c (life, and the time of calls), store_call.c, store_node.c (a connection), store_answer.c (what
+ * answers mean), store_cluster.c, store_sentinel.c and store_channel.c.
  *
  * Everything but rn_store_run, rn_store_command and rn_store_subscribe happens in callbacks of the loop. An answer may
  * close the store; nodes and the store live on until their handles are closed, in a later turn.
  */
 
 #define RN_STORE_NODES_MAX 128
+#define RN_STORE_WORDS_MAX 264
 #define RN_STORE_CHANNELS_MAX 64
 #define RN_STORE_TEXTS 5
 #define RN_STORE_SCRATCH 65536
@@ -57,7 +58,10 @@ struct rn_store_call {
     TAILQ_ENTRY(rn_store_call) all_link; /* of the store: all, by their deadlines */
 };
 
-/* A call of the store's own. NULL: no memory. */
+/* In `all`, and in no other list. NULL: no memory. */
+rn_store_call *rn_store_call_new(rn_store *store, size_t count, const ration_text *words, rn_store_answered *answered,
+                                 void *ctx);
+/* The same, of the store's own. */
 rn_store_call *rn_store_call_own(rn_store *store, size_t count, const ration_text *words, rn_store_answered *answered,
                                  void *ctx);
 /* Into a list, of this node or NULL; out of the one in which it was. */
@@ -249,6 +253,8 @@ uint64_t rn_store_now_ms(void);
 /* Of libuv's, in `wait_ms` from now and not from the turn's beginning. */
 void rn_store_timer_start(uv_timer_t *timer, uv_timer_cb ring, uint64_t wait_ms);
 uint32_t rn_store_random(rn_store *store);
+/* Look at deadlines and delays by then. */
+void rn_store_wake(rn_store *store, uint64_t at_ms);
 void rn_store_kick(rn_store *store);
 /* A node's state has changed: the store's may have. */
 void rn_store_look(rn_store *store);

@@ -186,8 +186,9 @@ static void do_admit(const char *tag, ration_text id)
     rn_call_keys(&argument, keys);
     one->admits = true;
 
-    const int err = rn_store_run(store, RN_SCRIPT_ADMIT, keys, argument.key_count,
-                                 (ration_text){argument.argument.data, argument.argument.size}, answered, one);
+    const rn_store_script script = {
+        RN_SCRIPT_ADMIT, keys, argument.key_count, {argument.argument.data, argument.argument.size}};
+    const int err = rn_store_run(store, &script, answered, one);
 
     if (err != RATION_OK)
         refused(one, err);
