@@ -298,15 +298,6 @@ static int member_cancel(rn_decider *d, ration_time now, ration_lease handle)
     return RATION_OK;
 }
 
-static int member_health(rn_decider *d, ration_time now, ration_text account, bool ok)
-{
-    (void)d;
-    (void)now;
-    (void)account;
-    (void)ok;
-    return RATION_ERR_UNKNOWN;
-}
-
 /* Nobody who waits here gets a lease any more. */
 static void drain(rn_member *m)
 {
@@ -497,7 +488,7 @@ static const rn_decider_ops member_ops = {
     .observe = member_observe,
     .renew = member_renew,
     .cancel = member_cancel,
-    .health = member_health,
+    .health = rn_member_health,
     .operate = member_operate,
     .advance = member_advance,
     .next_deadline = member_next_deadline,
@@ -660,6 +651,7 @@ void rn_member_free(rn_member *m)
     rn_member_beat_fini(m);
     rn_member_events_fini(m);
     rn_member_channels_fini(m);
+    rn_member_circuits_fini(m);
     for (size_t i = 0; i < RN_OURS_STAGES; i++) {
         while (!TAILQ_EMPTY(&m->stages[i]))
             rn_member_lease_free(m, TAILQ_FIRST(&m->stages[i]));

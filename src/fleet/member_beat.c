@@ -113,6 +113,7 @@ static void on_beat(void *user, ration_time now)
     rn_member *const m = user;
 
     beat(m);
+    rn_member_circuits_advance(m);
     (void)rn_timer_set(&m->beat, rn_time_add(now, BEAT_US));
 }
 

@@ -134,7 +134,7 @@ static void call_fail(rn_member_call *call)
 
     if (call->script == RN_SCRIPT_ADMIT)
         rn_member_admitted(m, call, NULL);
-    if (call->script == RN_SCRIPT_ADMIT || call->script == RN_SCRIPT_COLLECT) {
+    if (call->script == RN_SCRIPT_ADMIT || call->script == RN_SCRIPT_COLLECT || call->script == RN_SCRIPT_ADVANCE) {
         rn_member_call_free(call);
     } else {
         call_put_off(call);
@@ -162,7 +162,9 @@ static void events_take(rn_member *m, const rn_member_call *call, const redisRep
     rn_fleet_event event;
 
     for (size_t i = 0; rn_answer_event(reply, i, &event); i++) {
-        if (!rn_text_is(event.what, "limit")) {
+        if (rn_text_is(event.what, "breaker") || rn_text_is(event.what, "health")) {
+            rn_member_tell_circuit(m, call->world, &event);
+        } else if (!rn_text_is(event.what, "limit")) {
             rn_member_heard(m, &event);
         } else if (call->route != NULL) {
             rn_member_tell_limit(m, call->world, call->route, &event);
@@ -262,10 +264,13 @@ static int call_write(rn_member *m, const rn_member_call *call)
     const rn_call_what what = {
         .script = call->script,
         .route = call->route,
-        .id = many ? call->route->provider->name : ration_text_of(call->name),
+        .id = many                                ? call->route->provider->name
+              : call->script == RN_SCRIPT_ADVANCE ? call->provider
+                                                  : ration_text_of(call->name),
         .ask = &call->ask,
         .response = &call->response,
         .end = &call->end,
+        .health = &call->health,
         .ids = ids,
         .id_count = call->many_count,
     };
@@ -328,7 +333,8 @@ void rn_member_call_many(rn_member *m, rn_script_name script, const rn_member_le
 /* What is told stays in order. */
 void rn_member_call_send(rn_member *m, rn_member_call *call)
 {
-    if (m->later_count > 0 && call->script != RN_SCRIPT_ADMIT && call->script != RN_SCRIPT_COLLECT) {
+    if (m->later_count > 0 && call->script != RN_SCRIPT_ADMIT && call->script != RN_SCRIPT_COLLECT &&
+        call->script != RN_SCRIPT_ADVANCE) {
         call_put_off(call);
     } else {
         call_transmit(m, call);

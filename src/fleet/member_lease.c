@@ -253,6 +253,14 @@ void rn_member_tell_lost(rn_member *m, rn_member_lease *lease)
     rn_member_lease_end(m, lease);
 }
 
+void rn_member_tell(rn_member *m, rn_member_event *event)
+{
+    rn_member_hold(event->world);
+    if (event->route != NULL)
+        event->route->refs++;
+    event_push(m, event);
+}
+
 /* Is that how the store calls the counter? "limit:NAME:KEY" or "limit:NAME@ACCOUNT:KEY". */
 static bool is_named(rn_member *m, const rn_counter *counter, ration_text key)
 {
@@ -297,8 +305,6 @@ void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route,
 
     event->world = world;
     event->route = route;
-    rn_member_hold(world);
-    route->refs++;
     event->event = (ration_event){.type = RATION_EVENT_LIMIT,
                                   .at = rn_member_local(m, what->at),
                                   .value = what->value,
@@ -307,12 +313,13 @@ void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route,
                                   .decision = {.limit = route->links[at].counter->limit->rule->name,
                                                .key = route->links[at].counter->key,
                                                .retry_at = {RATION_NEVER_US}}};
-    event_push(m, event);
+    rn_member_tell(m, event);
 }
 
 static void event_free(rn_member *m, rn_member_event *event)
 {
-    rn_fleet_rules_forget(&event->world->rules, event->route);
+    if (event->route != NULL)
+        rn_fleet_rules_forget(&event->world->rules, event->route);
     rn_member_unhold(m, event->world);
     rn_mem_free(&m->mem, event);
 }

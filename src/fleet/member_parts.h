@@ -87,6 +87,8 @@ typedef struct rn_member_call {
     rn_call_ask ask;
     rn_call_end end;
     ration_response response; /* its texts are in `block` */
+    rn_call_health health;    /* so are its */
+    ration_text provider;     /* of an advance: the world's */
     void *block;
     ration_lease *many; /* a renewal, a collect */
     size_t many_count;
@@ -97,6 +99,16 @@ typedef struct rn_member_call {
 } rn_member_call;
 
 TAILQ_HEAD(rn_member_calls, rn_member_call);
+
+/* A health check that this member has been told to make. */
+typedef struct rn_member_due_check {
+    SLIST_ENTRY(rn_member_due_check) link;
+    int64_t number;
+    size_t account_size, key_size;
+    char text[]; /* the account's name, then the circuit's key */
+} rn_member_due_check;
+
+SLIST_HEAD(rn_member_due_checks, rn_member_due_check);
 
 /* On which it hears of its waiters at a provider. */
 typedef struct rn_member_channel {
@@ -147,6 +159,7 @@ struct rn_member {
     struct rn_member_events events;
     rn_member_event *taken; /* whose texts are borrowed until the next is taken */
     struct rn_member_channels channels;
+    struct rn_member_due_checks checks;
     struct rn_member_calls calls, later;
     size_t call_count, later_count;
     rn_timer again; /* the calls of `later` */
@@ -206,6 +219,8 @@ void rn_member_tell_refused(rn_member *m, rn_member_lease *lease, const ration_d
 void rn_member_tell_lost(rn_member *m, rn_member_lease *lease);
 /* What an answer tells of a limit of its route. Without memory it is not told. */
 void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route, const rn_fleet_event *event);
+/* An event that stands alone goes on its way: `event->world` is held for it, `event->route` if there is one. */
+void rn_member_tell(rn_member *m, rn_member_event *event);
 void rn_member_events_fini(rn_member *m);
 bool rn_member_next_event(rn_decider *d, ration_event *out);
 
@@ -247,6 +262,15 @@ void rn_member_collected(rn_member *m, const rn_member_call *call, const redisRe
 /* The store is back, or has forgotten them: leases that are held here become known there. */
 void rn_member_enter_all(rn_member *m);
 void rn_member_enter(rn_member *m, rn_member_lease *lease);
+
+/* ---- member_circuit.c */
+
+/* A breaker has changed, or a health check is due that this member is to make. Without memory it is not told. */
+void rn_member_tell_circuit(rn_member *m, rn_member_world *world, const rn_fleet_event *event);
+int rn_member_health(rn_decider *d, ration_time now, ration_text account, bool ok);
+/* Let time pass where health checks fall due. */
+void rn_member_circuits_advance(rn_member *m);
+void rn_member_circuits_fini(rn_member *m);
 
 /* ---- member_channel.c */
 

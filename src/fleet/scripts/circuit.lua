@@ -125,7 +125,7 @@ local function circuits_make()
         local retry = retry_at(c)
 
         happened('breaker', c.name, c.state, retry, c.cause)
-        later('PUBLISH', prefix .. 'circuit', string.format('%d\n%.0f\n%.0f\n%s\n%s\n%s', c.state, c.generation, now,
+        announce(prefix .. 'circuit', string.format('%d\n%.0f\n%.0f\n%s\n%s\n%s', c.state, c.generation, now,
             retry and string.format('%.0f', retry) or '-', c.cause, c.name))
     end
 

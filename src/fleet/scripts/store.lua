@@ -23,6 +23,7 @@ local cells = {}
 local written = {} -- the cells that have been changed, in order
 local deferred = {} -- commands for sorted sets
 local events = {}
+local announced = {} -- channels and messages
 local undo = {} -- commands that take back what has been done at once
 local touched -- the cells changed, for those who wait; nil: nobody does
 local now, head
@@ -109,6 +110,11 @@ local function happened(what, ...)
     events[#events + 1] = { what, now, ... }
 end
 
+-- Whoever may not publish is no worse off than where messages are lost.
+local function announce(channel, message)
+    announced[#announced + 1] = { channel, message }
+end
+
 -- Sorted sets that the same call looks at again are changed at once. `was`: the member's score so far, nil: none.
 local function zadd(key, score, member, was)
     redis.call('ZADD', key, score, member)
@@ -151,6 +157,9 @@ local function flush()
     end
     for _, command in ipairs(deferred) do
         redis.call(unpack(command))
+    end
+    for _, message in ipairs(announced) do
+        redis.pcall('PUBLISH', message[1], message[2])
     end
     if head.changed or now - head.written >= CLOCK_STEP then
         set(KEYS[1], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
