@@ -34,18 +34,24 @@
 
 static const struct row {
     const char *name;
-    const char *rules;
+    const char *rules; /* NULL: a share limit of so many tenants */
     int64_t hold_us;
+    int tenants;
+    int weight; /* of the one that asks; the others have 1000 */
 } rows[] = {
-    {"no limit", RULES(""), RATION_UNSET},
-    {"rate", RULES(RATE), RATION_UNSET},
-    {"concurrency", RULES(SLOTS), RATION_UNSET},
-    {"concurrency, declared end", RULES(SLOTS), 1000000},
-    {"quota of a day", RULES(DAILY), RATION_UNSET},
-    {"quota of a rolling hour", RULES(ROLLING), RATION_UNSET},
-    {"quota with headers", RULES(SYNCED), RATION_UNSET},
-    {"adaptive", RULES(ADAPTIVE), RATION_UNSET},
-    {"rate, concurrency, quota", RULES(RATE ", " SLOTS ", " DAILY), RATION_UNSET},
+    {.name = "no limit", .rules = RULES(""), .hold_us = RATION_UNSET},
+    {.name = "rate", .rules = RULES(RATE), .hold_us = RATION_UNSET},
+    {.name = "concurrency", .rules = RULES(SLOTS), .hold_us = RATION_UNSET},
+    {.name = "concurrency, declared end", .rules = RULES(SLOTS), .hold_us = 1000000},
+    {.name = "quota of a day", .rules = RULES(DAILY), .hold_us = RATION_UNSET},
+    {.name = "quota of a rolling hour", .rules = RULES(ROLLING), .hold_us = RATION_UNSET},
+    {.name = "quota with headers", .rules = RULES(SYNCED), .hold_us = RATION_UNSET},
+    {.name = "adaptive", .rules = RULES(ADAPTIVE), .hold_us = RATION_UNSET},
+    {.name = "rate, concurrency, quota", .rules = RULES(RATE ", " SLOTS ", " DAILY), .hold_us = RATION_UNSET},
+    {.name = "share of 3, its own", .hold_us = RATION_UNSET, .tenants = 3, .weight = 1000},
+    {.name = "share of 3, on loan", .hold_us = 1000, .tenants = 3, .weight = 1},
+    {.name = "share of 1000, its own", .hold_us = RATION_UNSET, .tenants = 1000, .weight = 1000},
+    {.name = "share of 1000, on loan", .hold_us = 1000, .tenants = 1000, .weight = 1},
 };
 
 /* What the store has spent since the figures were reset. */
@@ -136,6 +142,8 @@ static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_rout
 
     request.account = (ration_text){"a", 1};
     request.hold_us = row->hold_us;
+    if (row->tenants > 0)
+        request.tenant = (ration_text){"t0", 2};
     request.ttl_us = 30 * INT64_C(1000000);
     for (int i = 0; i < 10; i++) {
         const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
@@ -160,6 +168,31 @@ static void release_all(rn_fleet *fleet, int batch, rn_route *const *routes)
     }
 }
 
+/* A ceiling of 100 units for each tenant but the one that asks, of which every loan has one lender. */
+static char *share_rules(const struct row *row)
+{
+    const size_t size = 512 + 16 * (size_t)row->tenants;
+    char *const text = malloc(size);
+    rn_builder b;
+
+    if (text == NULL)
+        die("no memory");
+    rn_builder_init(&b, text, size);
+    rn_builder_str(&b,
+                   "providers: [ { name: p, baseUrl: 'http://127.0.0.1:1', limits: [ { name: s, kind: share, counts: "
+                   "requests, reclaimHorizon: 1s, idleAfter: 2s, ceiling: ");
+    rn_builder_int(&b, 100 * (int64_t)row->tenants);
+    rn_builder_str(&b, ", tenants: { t0: ");
+    rn_builder_int(&b, row->weight);
+    for (int i = 1; i < row->tenants; i++) {
+        rn_builder_str(&b, ", t");
+        rn_builder_int(&b, i);
+        rn_builder_str(&b, ": 1000");
+    }
+    rn_builder_str(&b, " } } ] } ]\naccounts: [ { name: a, provider: p } ]\n");
+    return text;
+}
+
 /* Ten leases at a time, as often as it takes. */
 static void measure(const char *url, const struct row *row, figures *admit, figures *release)
 {
@@ -167,9 +200,12 @@ static void measure(const char *url, const struct row *row, figures *admit, figu
     ration_config_faults faults = {0};
     rn_route *routes[10];
     rn_fleet fleet;
+    char *const made = row->rules == NULL ? share_rules(row) : NULL;
+    const char *const text = made != NULL ? made : row->rules;
 
-    if (ration_config_parse(ration_text_of(row->rules), "bench", NULL, &config, &faults) != RATION_OK)
+    if (ration_config_parse(ration_text_of(text), "bench", NULL, &config, &faults) != RATION_OK)
         die("the rules of the bench have faults");
+    free(made);
 
     const rn_fleet_options options = {
         .rules = ration_config_rules(config),

@@ -425,6 +425,7 @@ typedef struct ration_tenant_report {
     uint64_t reclaims;
     int64_t worst_reclaim_us;
     uint64_t granted;
+    int64_t granted_cost;
     uint64_t refused[RATION_REASON_COUNT]; /* that named this limit, by their final reason */
     /* Fairness: millionths, rounded to the nearest. Skew: the share against the configured one. */
     int64_t configured_share, cost_share, request_share, cost_skew, request_skew;

@@ -101,6 +101,7 @@ static void put_row(const rn_ceiling *ceiling, const rn_tenant *tenant, ration_t
         .reclaims = tenant->reclaims,
         .worst_reclaim_us = tenant->worst_reclaim_us,
         .granted = tenant->granted,
+        .granted_cost = tenant->granted_cost,
     };
     for (size_t i = 0; i < RATION_REASON_COUNT; i++)
         out->refused[i] = tenant->refused[i];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/engine.h"
+#include "fleet/answer_share.h"
 
 bool rn_answer_is(const redisReply *reply)
 {
@@ -120,34 +121,6 @@ static ration_reason reason_of(const redisReply *name)
     return RATION_REASON_NONE;
 }
 
-/* What a share limit says of the tenant. */
-static void decide_share(const redisReply *said, const rn_route_link *link, int64_t hold_us, ration_facts *out)
-{
-    if (said == NULL || said->type != REDIS_REPLY_ARRAY || said->elements != 5 || link->lane == RN_LANE_UNKNOWN)
-        return;
-
-    const ration_share_rule *const rule = link->counter->limit->spec.share.ceiling.rule;
-
-    out->tenant = ration_text_of(rule->tenants[link->lane].name);
-    out->guarantee = said->element[0]->integer;
-    out->own = said->element[1]->integer;
-    out->lent = said->element[2]->integer;
-    out->pool = said->element[3]->integer;
-    out->horizon_us = said->element[4]->integer;
-    out->hold_us = hold_us;
-}
-
-size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out)
-{
-    const redisReply *const blocking = item_of(reply->element[3], 8);
-
-    if (blocking == NULL || blocking->type != REDIS_REPLY_ARRAY)
-        return 0;
-    if (index < blocking->elements)
-        *out = (ration_text){blocking->element[index]->str, (size_t)blocking->element[index]->len};
-    return blocking->elements;
-}
-
 /* The limit by its place in the call, if it is one. */
 static const rn_counter *name_limit(const rn_route *route, int64_t index, ration_decision *out)
 {
@@ -181,7 +154,7 @@ static void refuse(const redisReply *why, const rn_route *route, const rn_call_a
             .capacity = number_of(why, 6, RATION_UNSET),
             .ahead = ask->enforcer ? RATION_UNSET : number_of(why, 9, 0),
         };
-        decide_share(item_of(why, 7), &route->links[number_of(why, 1, 0) - 1], ask->hold_us, &out->facts);
+        rn_answer_facts_of_share(item_of(why, 7), &route->links[number_of(why, 1, 0) - 1], ask, &out->facts);
     }
 }
 

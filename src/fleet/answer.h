@@ -61,8 +61,6 @@ typedef struct rn_fleet_collected {
 bool rn_answer_collected(const redisReply *reply, size_t index, rn_fleet_collected *out);
 /* The window that is asked for is sent with the call from now on. False: it has as many as there may be. */
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count);
-/* How many leases block what was refused with `guarantee_on_loan`, and the name of one of them. */
-size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out);
 /* The decision on what was asked; texts are the route's. */
 void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_call_ask *ask, ration_decision *out);
 /* The same of a refusal of somebody who waited; of `ask` only cost and hold are needed. */

@@ -96,23 +96,40 @@ static bool is_of_provider(const rn_provider *provider, const rn_limit *limit)
     return false;
 }
 
+/* `account`: whose own limit it is; absent: the provider's. */
+static void write_name(rn_pack *out, ration_text limit, ration_text account)
+{
+    rn_call_name(out, limit);
+    if (account.data != NULL) {
+        bytes_str(out, "@");
+        rn_call_name(out, account);
+    }
+}
+
+static ration_text owner_of(const rn_account *account, const rn_limit *limit)
+{
+    return is_of_provider(account->provider, limit) ? (ration_text){NULL, 0} : account->name;
+}
+
 static void write_limit_name(rn_pack *out, const rn_account *account, const rn_limit *limit)
 {
-    rn_call_name(out, (ration_text){limit->rule->name, strlen(limit->rule->name)});
-    if (!is_of_provider(account->provider, limit)) {
-        bytes_str(out, "@");
-        rn_call_name(out, account->name);
-    }
+    write_name(out, ration_text_of(limit->rule->name), owner_of(account, limit));
+}
+
+static void key_limit(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key)
+{
+    key_begin(call, provider);
+    bytes_str(&call->bytes, "limit:");
+    write_name(&call->bytes, limit, account);
+    bytes_str(&call->bytes, ":");
+    rn_pack_raw(&call->bytes, key);
+    key_end(call);
 }
 
 static void key_counter(rn_call *call, const rn_route *route, const rn_counter *counter)
 {
-    key_begin(call, route->provider->name);
-    bytes_str(&call->bytes, "limit:");
-    write_limit_name(&call->bytes, route->account, counter->limit);
-    bytes_str(&call->bytes, ":");
-    rn_pack_raw(&call->bytes, counter->key);
-    key_end(call);
+    key_limit(call, route->provider->name, ration_text_of(counter->limit->rule->name),
+              owner_of(route->account, counter->limit), counter->key);
 }
 
 static void key_head(rn_call *call, ration_text provider)
@@ -751,6 +768,15 @@ int rn_call_beat(rn_call *call, const rn_call_beating *beat)
     return written(call);
 }
 
+int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account)
+{
+    key_head(call, counter->provider);
+    key_limit(call, counter->provider, counter->limit, account, counter->key);
+    rn_pack_map(&call->argument, 2);
+    write_common(call, (ration_text){"", 0});
+    return written(call);
+}
+
 int rn_call_write(rn_call *call, const rn_call_what *what)
 {
     switch (what->script) {
@@ -772,6 +798,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_advance(call, what->id);
     case RN_SCRIPT_BEAT:
         return rn_call_beat(call, what->beat);
+    case RN_SCRIPT_TENANTS:
+        return rn_call_tenants(call, what->counter, what->id);
     case RN_SCRIPT_COUNT:
         break;
     }

@@ -92,14 +92,17 @@ int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids,
 int rn_call_health_write(rn_call *call, const rn_call_health *health);
 int rn_call_advance(rn_call *call, ration_text provider);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
+/* What a share limit's counter has to tell. `account`: whose own limit it is; absent: the provider's. */
+int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account);
 
 /* Any of them: what it needs of this is set. */
 typedef struct rn_call_what {
     rn_script_name script;
     const rn_route *route;
-    ration_text id;         /* of the lease; of an advance, a renewal or a collect: the provider */
+    ration_text id; /* of the lease; of an advance, a renewal or a collect: the provider; of tenants: the account */
     const ration_text *ids; /* a renewal, a collect: of leases at one provider */
     size_t id_count;
+    const ration_counter_name *counter;
     const rn_call_ask *ask;
     const ration_response *response;
     const rn_call_end *end;

@@ -223,6 +223,11 @@ int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider)
     return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_ADVANCE, .id = provider});
 }
 
+int rn_fleet_tenants(rn_fleet *fleet, ration_time now, const ration_counter_name *counter, ration_text account)
+{
+    return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_TENANTS, .counter = counter, .id = account});
+}
+
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route)
 {
     rn_fleet_rules_forget(&fleet->rules, route);

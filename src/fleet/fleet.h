@@ -64,6 +64,9 @@ bool rn_fleet_collected_at(const rn_fleet *fleet, size_t index, rn_fleet_collect
 /* A health check that nobody need have asked for. */
 int rn_fleet_health(rn_fleet *fleet, ration_time now, ration_text account, bool ok);
 int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
+/* Of a share limit's counter: rn_answer_ceiling and what follows it read `fleet->reply`. RATION_ERR_UNKNOWN: there is
+ * nothing to tell. */
+int rn_fleet_tenants(rn_fleet *fleet, ration_time now, const ration_counter_name *counter, ration_text account);
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 
 /* The leases of that provider that the last call has taken back, in order. False: there are no more. */

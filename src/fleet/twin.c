@@ -23,6 +23,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "fleet/answer_share.h"
+#include "fleet/twin_tenants.h"
 
 #define ID_SIZE 32
 
@@ -543,9 +545,40 @@ static bool twin_next_event(rn_decider *d, ration_event *out)
     return true;
 }
 
+/* Let the store come to where the engine is. */
+static int stores_advance(rn_twin *twin)
+{
+    for (size_t i = 0; i < twin->fleet.rules.book.provider_count; i++) {
+        const ration_text name = twin->fleet.rules.book.providers[i].name;
+        int err = rn_fleet_advance(&twin->fleet, twin->now, name);
+
+        if (err != RATION_OK)
+            return failed(twin, err);
+        err = compare_lost(twin, name);
+        if (err != RATION_OK)
+            return err;
+    }
+    return RATION_OK;
+}
+
+static int compare_tenants(rn_twin *twin, ration_time now)
+{
+    const int err = rn_twin_tenants(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
+
+    twin->differs = twin->differs || err == RATION_ERR_INVALID;
+    return err == RATION_OK || err == RATION_ERR_INVALID ? err : failed(twin, err);
+}
+
 static int twin_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
 {
-    return twin_of(d)->engine->ops->report(twin_of(d)->engine, now, kind, reporter);
+    rn_twin *const twin = twin_of(d);
+    int err = twin->engine->ops->report(twin->engine, now, kind, reporter);
+
+    twin->now = now;
+    if (err != RATION_OK || kind != RATION_REPORT_STATS)
+        return err;
+    err = stores_advance(twin);
+    return err == RATION_OK ? compare_tenants(twin, now) : err;
 }
 
 static void twin_totals(const rn_decider *d, ration_totals *out)
@@ -620,15 +653,9 @@ void rn_twin_fini(rn_twin *twin)
 
 int rn_twin_finish(rn_twin *twin)
 {
-    for (size_t i = 0; i < twin->fleet.rules.book.provider_count; i++) {
-        const ration_text name = twin->fleet.rules.book.providers[i].name;
-        int err = rn_fleet_advance(&twin->fleet, twin->now, name);
+    int err = stores_advance(twin);
 
-        if (err != RATION_OK)
-            return failed(twin, err);
-        err = compare_lost(twin, name);
-        if (err != RATION_OK)
-            return err;
-    }
-    return compare_events(twin, true);
+    if (err == RATION_OK)
+        err = compare_events(twin, true);
+    return err == RATION_OK ? compare_tenants(twin, twin->now) : err;
 }

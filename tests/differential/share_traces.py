@@ -16,6 +16,9 @@ class ShareTrace(Trace):
     def __init__(self, seed, calls):
         self.tenants = []
         self.amounts = [0, 1, 333333, 10**6]
+        self.huge = False  # a ceiling above which the store cannot count
+        self.busy = []  # who asks most of the time, while the others lend
+        self.horizons = [MS]
         super().__init__(seed + 10**6, calls)
 
     # ---- rules ----
@@ -34,6 +37,7 @@ class ShareTrace(Trace):
         ceiling = r.choice([10 * 10**6, 100 * 10**6, 100 * 10**6, 7 * 10**6 + 3, 1, 2, 1000003, 2**53 - 1])
         horizon = r.choice([1, 1 * MS, 100 * MS, 100 * MS])
         idle = horizon + r.choice([1, horizon, 3 * horizon])
+        self.huge = self.huge or ceiling > 2**52
         counts = "cost" if ceiling < 10**6 else r.choice(["cost", "cost", "requests"])
         rule = {"kind": "share", "ceiling": Number(units(ceiling)), "counts": counts,
                 "tenants": weights, "reclaimHorizon": f"{horizon}us" if horizon % MS else f"{horizon // MS}ms",
@@ -48,6 +52,10 @@ class ShareTrace(Trace):
             self.spans += [cool]
         if r.random() < 0.3:
             rule["unknownTenant"] = r.choice(self.tenants)
+        if not self.busy:
+            self.busy = r.sample(self.tenants, 1 + r.randrange(min(count, 3)))
+            self.calm = r.choice([0.05, 0.3, 1.0])  # how often another one asks
+        self.horizons.append(horizon)
         self.spans += [horizon, horizon, idle, idle, idle - horizon, horizon // 2 + 1]
         self.amounts += [ceiling, ceiling // 2, ceiling // count, ceiling // count + 1, ceiling // 3, ceiling // 10]
         return rule
@@ -60,7 +68,7 @@ class ShareTrace(Trace):
             rule = r.choice([self.share, self.rate, self.concurrency, self.quota])()
         rule["name"] = name
         rule["scope"] = {"by": ["provider"]}
-        if r.random() < 0.1:
+        if not self.huge and r.random() < 0.1:
             rule["enforce"] = "shadow"
         return rule
 
@@ -80,16 +88,20 @@ class ShareTrace(Trace):
         if r.random() < 0.9:
             members["cost"] = Number(units(min(self.amount(), 2**53 - 1)))
         if r.random() < 0.97:
-            members["tenant"] = r.choice(self.tenants + (["nobody"] if r.random() < 0.1 else []))
+            asking = self.tenants if r.random() < self.calm else self.busy
+            members["tenant"] = r.choice(asking + (["nobody"] if r.random() < 0.1 else []))
         return members
 
     def hold(self):
-        return self.r.choice(self.spans + self.spans + [1, 10**9])
-
-    def acquire(self):
         r = self.r
-        members = self.request()
-        if r.random() < 0.85:
+        if r.random() < 0.6:
+            return max(1, int(r.choice(self.horizons) * r.choice([0.2, 0.5, 0.9, 1, 1])))
+        return r.choice(self.spans + self.spans + [1, 10**9])
+
+    def acquire(self, **told):
+        r = self.r
+        members = {**self.request(), **told}
+        if "hold" not in members and r.random() < 0.85:
             members["hold"] = Number(ms(self.hold()))
         if r.random() < 0.3:
             members["ttl"] = Number(ms(max(1, r.choice(self.spans) + r.choice([-1, 0, 1]))))
@@ -102,18 +114,36 @@ class ShareTrace(Trace):
         if r.random() < 0.5:
             self.now += r.choice(self.spans) * r.choice([1, 1, 1, 2]) + r.choice([-1, 0, 0, 0, 1])
 
-    def release(self):
+    def release(self, name=None):
         r = self.r
-        name = self.lease()
+        name = name or self.lease()
         members = {"outcome": r.choice(["success", "success", "failure", "cancelled"])}
         if r.random() < 0.4:
-            members["cost"] = Number(units(min(self.amount(), 2**53 - 1)))
+            members["cost"] = Number(units(min(self.amount(), 10**6 if self.huge else 2**53 - 1)))
         if r.random() < 0.97:
             self.held.remove(name)
         self.line(at=Number(ms(self.now)), op="release", id=name, **members)
 
+    def scene(self):
+        """One has gone, another borrows what it can, the first comes back, gets its own, and goes again."""
+        r = self.r
+        lender, borrower = r.choice(self.tenants), r.choice(self.busy)
+        self.now += r.choice(self.spans)
+        for _ in range(r.choice([1, 1, 2])):
+            self.acquire(tenant=borrower, hold=Number(ms(self.hold())))
+        for _ in range(r.choice([1, 2])):
+            self.acquire(tenant=lender, cost=Number(units(self.amount())), hold=Number(ms(self.hold())))
+            self.now += r.choice([0, 1, r.choice(self.spans)])
+        self.release(self.held[0])
+        self.acquire(tenant=lender, hold=Number(ms(self.hold())))
+        self.release(self.held[-1])
+        self.now += r.choice(self.spans) + r.choice([-1, 0, 1])
+        self.acquire(tenant=borrower, hold=Number(ms(self.hold())))
+
     def step(self):
         self.pass_time()
+        if self.r.random() < 0.05:
+            self.scene()
         pick = self.r.random()
         if pick < 0.58 or not self.held:
             self.acquire()

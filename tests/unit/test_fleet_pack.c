@@ -101,7 +101,7 @@ static void test_names(void **state)
 static void test_scripts(void **state)
 {
     static const char *const names[] = {"admit",   "observe", "release", "renew", "cancel",
-                                        "collect", "health",  "advance", "beat"};
+                                        "collect", "health",  "advance", "beat",  "tenants"};
 
     (void)state;
     for (size_t i = 0; i < RN_SCRIPT_COUNT; i++) {

@@ -46,7 +46,7 @@ local function note_asked(counters, found)
 
         c.spec, c.charge = call.places[i], call.places[i].charge
         if asked and not found.barred and not call.dry then
-            asked(c)
+            asked(c, call)
             if touched then
                 touched[#touched + 1] = c
             end

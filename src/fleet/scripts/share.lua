@@ -584,7 +584,7 @@ MAKERS[4] = function()
         s.carry(t, 'cost_high', 'cost_low')
     end
 
-    local function take(c, lease)
+    local function take(c, lease, ask)
         local t = asker(c)
 
         if not t then
@@ -594,7 +594,7 @@ MAKERS[4] = function()
             wants().settle(c, t)
         end
 
-        local loan = loan_of(c, t, call.hold) or 0
+        local loan = loan_of(c, t, ask.hold) or 0
         local charge = min(c.charge, MAX - c.held)
         local hold = { id = lease.id, tenant = t.index, charge = charge, own = charge - loan, ends_at = lease.ends_at,
             serial = lease.serial or lease.order, slices = {}, changed = true }
@@ -605,7 +605,7 @@ MAKERS[4] = function()
         t.granted = t.granted + 1
         count_cost(t, c.spec.asked)
         if t.extra or t.more then
-            wants().served(c, t, c.left or 0)
+            wants().served(c, t, ask.left and ask.left(c) or 0)
         end
         wake(c, t)
         lend(c, hold, loan)
@@ -674,30 +674,56 @@ MAKERS[4] = function()
         end
     end
 
-    -- It was refused because it may not wait.
-    local function asked(c)
+    -- What `note` has to say of the tenant that asks, if it is known.
+    local function noted(c, note)
         local t = asker(c)
 
-        if not t then
-            return
+        if t then
+            note(t)
+            keep(c, now)
+            changed(c)
         end
+    end
 
-        local reason = reason_of(c, t, call.hold)
+    -- It was refused because it may not wait. `is_short`: others come before it.
+    local function asked(c, ask, is_short)
+        noted(c, function(t)
+            local reason = reason_of(c, t, ask.hold)
 
-        wants().asked(c, t, reason, c.spec.binds and reason ~= nil)
-        keep(c, now)
-        changed(c)
+            wants().asked(c, t, reason, c.spec.binds and (is_short or reason ~= nil))
+        end)
     end
 
     -- It was refused for good, and this counter named.
     local function refused(c, reason)
-        local t = asker(c)
-
-        if t then
+        noted(c, function(t)
             more(t).refused[reason] = (more(t).refused[reason] or 0) + 1
             tenant_changed(c, t)
-            changed(c)
-        end
+        end)
+    end
+
+    local function wait(c)
+        noted(c, function(t)
+            wants().wait(c, t)
+        end)
+    end
+
+    local function short(c)
+        noted(c, function(t)
+            wants().short(c, t)
+        end)
+    end
+
+    local function found(c, ask)
+        noted(c, function(t)
+            wants().found(c, t, (reason_of(c, t, ask.hold)))
+        end)
+    end
+
+    local function leave(c, was_short, granted)
+        noted(c, function(t)
+            wants().leave(c, t, was_short, granted)
+        end)
     end
 
     -- A number that counts in two limbs stops where 64 bits do.
@@ -713,8 +739,9 @@ MAKERS[4] = function()
     s.code, s.instant, s.put, s.drop, s.members, s.place = code, instant, put, drop, members, place
     s.tenant_at, s.tenant_new, s.tenant_decode, s.more, s.free_of = tenant_at, tenant_new, tenant_decode, more, free_of
     s.tenant_changed, s.wake, s.cap_of, s.hold_at, s.advance = tenant_changed, wake, cap_of, hold_at, advance
-    s.bind_loan, s.wants, s.is_busy = bind_loan, wants, is_busy
+    s.bind_loan, s.wants, s.splitter = bind_loan, wants, splitter
 
     return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
-        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, parts = s }
+        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, wait = wait, short = short,
+        found = found, leave = leave, parts = s }
 end

@@ -36,9 +36,8 @@ local function share_split(s)
     -- Of the tenant: its name, its weight, the part of its guarantee that it may lend.
     local function declared(c, index)
         local spec = c.spec
-        local known = spec and spec.digest == c.digest
 
-        if known and spec.tenant == index then
+        if spec and spec.digest == c.digest and spec.tenant == index then
             return { spec.name, spec.weight, spec.lend[1], spec.lend[2] }
         end
 
@@ -99,7 +98,7 @@ local function share_split(s)
                 all[found[i] + 1] = cmsgpack.unpack(found[i + 1])
             end
         end
-        if #all == 0 and c.index then
+        if #all == 0 and not call.asked[limit_of(c)] then
             wish(c)
         end
         return all
@@ -357,6 +356,13 @@ local function share_split(s)
             numbers[i] = i
         end
         carry(c, numbers)
+    end
+
+    -- For reports: all rules' tenants, and all that is known of anybody.
+    function split.whole(c)
+        settle_all(c)
+        call.asked[limit_of(c)] = { digest = c.digest, tenants = all_declared(c) }
+        return call.asked[limit_of(c)].tenants
     end
 
     -- The number of a tenant by its name, of those that the rules in force know.

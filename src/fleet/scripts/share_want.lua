@@ -119,5 +119,45 @@ local function share_want(s)
         s.tenant_changed(c, t)
     end
 
+    -- It begins to wait, for whatever, and so asks until it leaves.
+    function want.wait(c, t)
+        t.waiting = t.waiting + 1
+        more(t).wait_most = max(more(t).wait_most, c.charge)
+        attempt(c, t)
+        s.tenant_changed(c, t)
+    end
+
+    -- One that waits has become short of this ceiling.
+    function want.short(c, t)
+        want_more(c, t)
+        more(t).shorts = more(t).shorts + 1
+        s.tenant_changed(c, t)
+    end
+
+    -- The first of its waiters has been looked at and cannot go.
+    function want.found(c, t, reason)
+        reclaim_begin(t, reason)
+        s.tenant_changed(c, t)
+    end
+
+    -- It waits no longer. If it was granted, what it takes follows, and must still find its want.
+    function want.leave(c, t, was_short, granted)
+        local m = more(t)
+
+        want.settle(c, t)
+        t.waiting = t.waiting - 1
+        if t.waiting == 0 then
+            m.wait_most = 0
+        end
+        if was_short then
+            m.shorts, m.refused_at = m.shorts - 1, now
+            want.watch(c, t)
+        end
+        if not granted then
+            attempt(c, t)
+        end
+        s.tenant_changed(c, t)
+    end
+
     return want
 end
