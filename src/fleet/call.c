@@ -606,7 +606,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 15);
+    rn_pack_map(out, 16);
     write_common(call, ask->id);
     write_circuit(out, route, !ask->health);
     rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
@@ -618,6 +618,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     rn_pack_key_bool(out, "dry", ask->dry);
     rn_pack_key_bool(out, "enforcer", ask->enforcer);
     rn_pack_key_bool(out, "enter", ask->enter);
+    rn_pack_key_bool(out, "again", ask->again);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
     return written(call);
 }

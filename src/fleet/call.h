@@ -53,6 +53,7 @@ typedef struct rn_call_ask {
     bool retry;
     bool dry;   /* only to know */
     bool enter; /* it was granted elsewhere: take, whatever is there */
+    bool again; /* with it: it was here before, and has spent what it spends */
     bool enforcer;
     bool health; /* a health check: no circuit is in its way */
 } rn_call_ask;

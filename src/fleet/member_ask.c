@@ -371,6 +371,7 @@ void rn_member_enter(rn_member *m, rn_member_lease *lease)
     if (call == NULL)
         return; /* at its next renewal */
     call->ask.enter = true;
+    call->ask.again = lease->stage == RN_OURS_HELD;
     rn_member_call_send(m, call);
 }
 

@@ -143,7 +143,19 @@ static void call_fail(rn_member_call *call)
 
 /* ---- answers */
 
-/* Others' leases are their own members' affair; of ours they know by their next renewal, too. */
+/*
+ * Others' leases are their own members' affair. One of ours that its holder renews is over; a call that runs goes on
+ * running, though its renewal came too late: it holds again what it holds.
+ */
+static void lost_one(rn_member *m, rn_member_lease *lease)
+{
+    if (lease->own) {
+        rn_member_tell_lost(m, lease);
+    } else {
+        rn_member_enter(m, lease);
+    }
+}
+
 static void lost_take(rn_member *m, const redisReply *reply)
 {
     rn_fleet_lost lost;
@@ -152,7 +164,7 @@ static void lost_take(rn_member *m, const redisReply *reply)
         rn_member_lease *const lease = rn_member_lease_named(m, lost.id);
 
         if (lease != NULL && lease->stage == RN_OURS_HELD)
-            rn_member_tell_lost(m, lease);
+            lost_one(m, lease);
     }
 }
 
@@ -185,13 +197,8 @@ static void renewed_take(rn_member *m, const rn_member_call *call, const redisRe
         const size_t gone = (size_t)rn_answer_number(reply, i, 0) - 1;
         rn_member_lease *const lease = gone < call->many_count ? rn_member_lease_find(m, call->many[gone]) : NULL;
 
-        if (lease == NULL || lease->stage != RN_OURS_HELD)
-            continue;
-        if (lease->own) {
-            rn_member_tell_lost(m, lease);
-        } else {
-            rn_member_enter(m, lease);
-        }
+        if (lease != NULL && lease->stage == RN_OURS_HELD)
+            lost_one(m, lease);
     }
 }
 

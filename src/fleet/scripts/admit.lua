@@ -3,13 +3,15 @@
 -- May a request leave now? All of its counters and penalties are asked, and then all are taken from, or none; where
 -- something is short that comes back, it waits if it may: core/submit.c. The lease is named by the caller, so a call
 -- repeated after a lost answer is answered again and counts once. One that was granted while the store was away is
--- entered as it is, whatever that does to its counters.
+-- entered as it is, whatever that does to its counters; one that has been here before only holds again what it holds.
 --
 -- What is refused by something that a wait cannot cure has not asked for anything. All others have: adaptive limits may
 -- grow by that, and then it is looked at once more. Who only wants to know changes nothing: limits that may grow count
 -- as grown.
 --
 -- `call.queue` is { priority, tenant, cost, weight, is it first come first served, most waiters, most of a tenant }.
+local SPENT = { [1] = true, [3] = true } -- kinds that a lease does not give back: rate, quota
+
 local function known_already()
     local lease, cell = lease_at(call.id)
 
@@ -91,6 +93,11 @@ return run(function()
     end
 
     if call.enter then
+        for _, place in ipairs(call.places) do
+            if call.again and SPENT[place.kind] then
+                place.charge = 0
+            end
+        end
         lease_take(call, counters)
         return GRANTED, { now }
     end
