@@ -324,7 +324,7 @@ static void rows_weigh(const ration_engine *engine, rows *all, rn_counter *count
         for (size_t i = all->count / 2; all->count == all->most && i-- > 0;)
             sift(all->sorted, all->count, i, heavier);
     } else if (heavier(&fresh, all->sorted[0])) {
-        *(row *)(uintptr_t)all->sorted[0] = fresh;
+        all->items[(const row *)all->sorted[0] - all->items] = fresh;
         sift(all->sorted, all->count, 0, heavier);
     }
 }
@@ -420,15 +420,16 @@ static void all_rows(const ration_engine *engine, const ration_reporter *reporte
 static int report_limits(const ration_engine *engine, ration_report_kind kind, const ration_reporter *reporter)
 {
     const uint32_t kinds = wanted_kinds(kind, reporter);
-    const size_t awake = kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
+    const bool none = reporter->counter == NULL && reporter->penalty == NULL && reporter->share == NULL;
+    const size_t awake = none ? 0 : kinds == 0 ? engine->world->routes.counters.size : kinds_rows(engine, kinds, NULL);
     const bool chosen = reporter->most > 0 && reporter->counter != NULL && awake > reporter->most;
     const size_t asleep =
-        kinds == 0 && reporter->asleep && reporter->most == 0 ? engine->world->routes.kept.counters.size : 0;
+        !none && kinds == 0 && reporter->asleep && reporter->most == 0 ? engine->world->routes.kept.counters.size : 0;
     const size_t most = chosen ? reporter->most : awake + asleep;
     rows all = {
         .reporter = reporter,
-        .items = rn_mem_zalloc(&engine->mem, most + 1, sizeof *all.items),
-        .sorted = rn_mem_zalloc(&engine->mem, most + 1, sizeof(const void *)),
+        .items = rn_mem_resize(&engine->mem, NULL, most + 1, sizeof *all.items),
+        .sorted = rn_mem_resize(&engine->mem, NULL, most + 1, sizeof(const void *)),
         .most = most,
         .chosen = chosen,
     };
@@ -436,9 +437,9 @@ static int report_limits(const ration_engine *engine, ration_report_kind kind, c
 
     if (all.items == NULL || all.sorted == NULL)
         goto out;
-    if (kinds == 0) {
+    if (awake > 0 && kinds == 0) {
         all_rows(engine, reporter, &all);
-    } else {
+    } else if (awake > 0) {
         (void)kinds_rows(engine, kinds, &all);
     }
     err = asleep > 0 ? rows_add_asleep(engine, &all) : RATION_OK;

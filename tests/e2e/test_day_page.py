@@ -197,6 +197,8 @@ def test_its_numbers_are_the_runs(browser, rich):
 def column(browser, chart):
     """What a chart is drawn from: by series, the numbers of its table."""
     table = f"document.querySelector('[aria-labelledby={chart}-name] table')"
+    browser.evaluate(code=f"{table}.closest('details').open = true")
+    browser.until(code=f"{table}.querySelector('tbody tr')")
     names = browser.evaluate(code=f"[...{table}.querySelectorAll('thead th')].map((th) => th.textContent)")
     rows = browser.evaluate(code=f"[...{table}.querySelectorAll('tbody tr')]"
                                  ".map((row) => [...row.children].map((cell) => cell.textContent))")
@@ -280,5 +282,7 @@ def test_everybody_can_use_it(browser, rich, scheme, width):
         browser.go(hash=f"#/{view}")
         browser.until(code=f"document.getElementById('main').dataset.view === '{view.partition('/')[0]}'")
         browser.until(code="document.querySelector('main h1')")
+        if view == "charts":
+            assert len(column(browser, "budget")["At"]) == len(rich[1]["quotas"][0]["points"])
         faults = [one for one in browser.axe() if one["impact"] in ("serious", "critical")]
         assert faults == [], view

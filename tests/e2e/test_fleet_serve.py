@@ -195,6 +195,7 @@ def test_a_dead_holder_loses_its_slot(provider, fleet):
 def test_a_member_takes_leave(provider, fleet):
     one, two = fleet(one_provider(provider(hello).url, [slots(1)]), 2)
     two.until(lambda s: len(s["fleet"]["members"]) == 2, "two members")
+    assert len(Api(two).get("status").json()["fleet"]["members"]) == 2
     one.close()
     two.until(lambda s: len(s["fleet"]["members"]) == 1, "one has left")
 

@@ -88,12 +88,13 @@ static int fake_report(rn_decider *d, ration_time now, ration_report_kind kind, 
                                            .current = 7 * RATION_UNIT};
         reporter->counter(reporter->ctx, &row);
     }
-    for (size_t i = 0; i < f->tenants; i++)
+    for (size_t i = 0; i < f->tenants; i++) {
         tenants[i] = (ration_tenant_report){.name = ration_text_of(i == 0 ? "a" : "b"),
                                             .held = RATION_UNIT,
                                             .lent = 2 * RATION_UNIT,
                                             .borrowed = 3 * RATION_UNIT,
                                             .deficit_unit_ms = 4};
+    }
     const ration_counter_report share = {.provider = "p",
                                          .limit = "shared",
                                          .kind = RATION_KIND_SHARE,

@@ -7,7 +7,7 @@
  * told once more in words: a legend with the last values, and a table.
  */
 
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { instant, number } from "./format.js";
 import { frame } from "./samples.js";
 
@@ -18,6 +18,7 @@ const DASHES = [[], [6, 4], [2, 3], [9, 4, 2, 4], [12, 4], [1, 3], [6, 2, 2, 2],
 
 const wanted = new Map(); /* what the view that was drawn last has asked for, by id */
 const made = new Map(); /* id: { plot, host, shape } */
+const opened = new Set(); /* tables, by id: that of a whole day is long, and made when somebody wants it */
 
 function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -148,14 +149,22 @@ function legend(spec) {
     );
 }
 
+function toggle(id, open) {
+    if (open === opened.has(id)) return;
+    if (open) opened.add(id);
+    else opened.delete(id);
+    redraw();
+}
+
 function table(spec) {
     const rows = spec.current.plain ?? spec.current.data.slice(1);
     const times = spec.current.data[0];
     const from = frame.whole ? 0 : Math.max(0, times.length - TABLE);
     const end = 1000 * spec.current.range[1];
+    const shown = frame.whole && !opened.has(spec.id) ? [] : times.slice(from);
     return h(
         "details",
-        { class: "as-table" },
+        { class: "as-table", ontoggle: frame.whole ? ({ target }) => toggle(spec.id, target.open) : null },
         h("summary", null, "As a table"),
         h(
             "div",
@@ -176,7 +185,7 @@ function table(spec) {
                 h(
                     "tbody",
                     null,
-                    times.slice(from).map((at, index) =>
+                    shown.map((at, index) =>
                         h(
                             "tr",
                             null,

@@ -8,7 +8,7 @@
  */
 
 const TOKEN = "ration-token";
-const EVENTS = "penalty,limit,breaker,interval,plan,operator";
+const EVENTS = "penalty,limit,breaker,interval,plan,operator,fleet";
 const LARGE = 100000; /* characters of a status that is read every second; a larger one is read less often */
 const SLOWEST_MS = 10000;
 const SOON_MS = 150;

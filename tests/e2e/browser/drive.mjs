@@ -18,10 +18,14 @@ const root = process.getuid?.() === 0;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: root ? ["--no-sandbox"] : [] });
 let context, page, seen;
 
-/* What the server answers, with some of its members in another way. */
+/* What the server answers, with some of its members in another way. A page may go while it is asked. */
 const patch = (members) => async (route) => {
-  const response = await route.fetch();
-  await route.fulfill({ response, json: { ...(await response.json()), ...members } });
+  try {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), ...members } });
+  } catch {
+    await route.abort().catch(() => {});
+  }
 };
 
 const methods = {
