@@ -59,6 +59,7 @@ void rn_answer_facts_of_share(const redisReply *said, const rn_route_link *link,
     out->pool = number(said, 3);
     out->horizon_us = number(said, 4);
     out->hold_us = ask->hold_us;
+    out->ahead = 0; /* whoever is ahead is of the same tenant */
 }
 
 size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out)

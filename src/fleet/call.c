@@ -43,23 +43,6 @@ static void bytes_str(rn_pack *bytes, const char *s)
     rn_pack_raw(bytes, (ration_text){s, strlen(s)});
 }
 
-void rn_call_name(rn_pack *out, ration_text name)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
-    static const char digits[] = "0123456789ABCDEF";
-
-    for (size_t i = 0; i < name.size; i++) {
-        const unsigned char c = (unsigned char)name.data[i];
-        const char coded[] = {'%', digits[c >> 4], digits[c & 15]};
-
-        if (c != '\0' && strchr(plain, c) != NULL) {
-            rn_pack_raw(out, (ration_text){&name.data[i], 1});
-        } else {
-            rn_pack_raw(out, (ration_text){coded, sizeof coded});
-        }
-    }
-}
-
 static void key_begin(rn_call *call, ration_text provider)
 {
     char layout[32];

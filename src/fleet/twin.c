@@ -330,11 +330,6 @@ static int compare_lost_of(rn_twin *twin, const rn_route *route, const ration_re
     return compare_lost(twin, route != NULL ? route->provider->name : account->provider->name);
 }
 
-static bool is_waits_with_lanes(const rn_twin *twin, const ration_request *request, const ration_decision *decision)
-{
-    return twin->lanes && request->wait_us > 0 && decision->result != RATION_GRANTED;
-}
-
 static int twin_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out)
 {
     rn_twin *const twin = twin_of(d);
@@ -346,8 +341,6 @@ static int twin_submit(rn_decider *d, ration_time now, const ration_request *req
     twin->now = now;
     if (err != RATION_OK)
         return err;
-    if (is_waits_with_lanes(twin, request, out))
-        return unsupported(twin, "a request that waits for a share limit: that is");
 
     const ration_text name = out->result != RATION_REFUSED ? id_of(out->lease, id) : (ration_text){id, strlen(id)};
 
@@ -377,8 +370,6 @@ static int twin_check(rn_decider *d, ration_time now, const ration_request *requ
     twin->now = now;
     if (err != RATION_OK)
         return err;
-    if (is_waits_with_lanes(twin, request, out))
-        return unsupported(twin, "a request that waits for a share limit: that is");
     err = rn_fleet_check(&twin->fleet, now, request, mode, &decision);
     if (err != RATION_OK)
         return failed(twin, err);
@@ -606,13 +597,6 @@ static const rn_decider_ops twin_ops = {
 
 /* ---- life ---- */
 
-static void find_lanes(void *ctx, const rn_limit *limit)
-{
-    rn_twin *const twin = ctx;
-
-    twin->lanes = twin->lanes || limit->kind->lanes == RN_LANES_TENANTS;
-}
-
 int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engine, const ration_rules *rules,
                  ration_time start)
 {
@@ -635,8 +619,6 @@ int rn_twin_init(rn_twin *twin, const rn_twin_options *options, rn_decider *engi
     };
     const int err = rn_fleet_init(&twin->fleet, &fleet, start);
 
-    if (err == RATION_OK)
-        rn_book_visit(&twin->fleet.rules.book, twin, find_lanes);
     return err == RATION_OK ? err : failed(twin, err);
 }
 

@@ -31,7 +31,6 @@ typedef struct rn_twin {
     ration_allocator mem;
     rn_fleet fleet;
     ration_time now;
-    bool lanes;            /* some limit has one a tenant */
     rn_twin_lease *leases; /* held, waiting, or lost in the engine alone */
     size_t lease_count, lease_capacity;
     size_t lost_count;

@@ -3,6 +3,7 @@
 the instants at which somebody falls idle, a loan or a want ends, or a lease is lost, and 1 us before and after.
 """
 
+import random
 import sys
 
 from traces import Number, Trace, ms, units
@@ -19,6 +20,7 @@ class ShareTrace(Trace):
         self.huge = False  # a ceiling above which the store cannot count
         self.busy = []  # who asks most of the time, while the others lend
         self.horizons = [MS]
+        self.waits = random.Random(seed).choice([0, 0, 0.3, 0.7])  # how many may wait
         super().__init__(seed + 10**6, calls)
 
     # ---- rules ----
@@ -85,6 +87,9 @@ class ShareTrace(Trace):
     def request(self):
         r = self.r
         members = {"provider": "p", "account": "a", "wait": 0}
+        if r.random() < self.waits:
+            wait = r.choice(self.spans) * r.choice([1, 1, 3]) + r.choice([-1, 0, 1])
+            members["wait"] = Number(ms(max(wait, 0)))
         if r.random() < 0.9:
             members["cost"] = Number(units(min(self.amount(), 2**53 - 1)))
         if r.random() < 0.97:

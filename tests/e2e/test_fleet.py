@@ -86,7 +86,7 @@ def test_golden_traces(store):
                   if "waits" not in why and "operators" not in why
                   and "engine alone" not in why and "strict" not in why]
     assert not unexpected
-    assert equal >= 56
+    assert equal >= 59
 
 
 @pytest.mark.parametrize("family", [traces, share_traces], ids=lambda family: family.__name__)

@@ -48,7 +48,7 @@ local function note_asked(counters, found)
 
         c.spec, c.charge = call.places[i], call.places[i].charge
         if asked and not found.barred and not call.dry then
-            asked(c, call)
+            asked(c, call, waits and waits.is_ahead(call.places[i], call))
             if touched then
                 touched[#touched + 1] = c
             end
@@ -102,7 +102,14 @@ return run(function()
         return GRANTED, { now }
     end
 
+    call.when = not call.may_wait or call.dry -- times are wanted by those who are refused
+
     local found = examine_all(counters, account)
+
+    if found.refuses and not call.when then
+        call.when = true
+        found = examine(call, counters, account, ARRIVAL)
+    end
 
     if found.named and (found.refuses or not call.may_wait) then
         note_asked(counters, found)

@@ -11,11 +11,13 @@
 --   p AVAILABLE TENANT           what may lend, the largest first
 --   q INSTANT TENANT             who rests, and is idle from then on, or later
 --   w INSTANT TENANT             `freeze: wanted`: whose want lapses then, or later
---   l TENANT END SERIAL LEASE    the leases of a tenant
---   s TENANT END SERIAL LEASE    loans of a lender
+--   l TENANT END ORDER LEASE     the leases of a tenant
+--   s TENANT END ORDER LEASE     loans of a lender
 --   f END TENANT                 idle lenders with loans, by the end of the first, or an earlier instant
 --   o TENANT                     those that use more than their guarantee
 --
+-- The order is that of the requests, as far as it matters: grants before it, and among those who waited for the same
+-- grant the number of arrival.
 -- A tenant that has no field yet is as new: quiet since `since`, its guarantee by its weight.
 -- What a call changes stands in tables, in `c.added` and in `c.dropped`, and is written at its end.
 MAKERS[4] = function()
@@ -320,7 +322,8 @@ MAKERS[4] = function()
             hold = false
             if raw then
                 hold = { id = id }
-                hold.tenant, hold.charge, hold.own, hold.ends_at, hold.serial, hold.slices = cmsgpack.unpack(raw)
+                hold.tenant, hold.charge, hold.own, hold.ends_at, hold.serial, hold.turn, hold.slices =
+                    cmsgpack.unpack(raw)
             end
             c.holds[id] = hold
         end
@@ -329,7 +332,7 @@ MAKERS[4] = function()
 
     -- Where a lease stands among those of a tenant, a loan among those of a lender.
     local function place(kind, index, hold)
-        return format('%s%03d%s%016.0f', kind, index, code(hold.ends_at), hold.serial) .. hold.id
+        return format('%s%03d%s%016.0f%016.0f', kind, index, code(hold.ends_at), hold.serial, hold.turn) .. hold.id
     end
 
     -- Write a loan down; the pool has as much. The largest lender is used up first.
@@ -415,7 +418,7 @@ MAKERS[4] = function()
             if hold and hold.changed then
                 fields[#fields + 1] = 'h' .. id
                 fields[#fields + 1] = cmsgpack.pack(hold.tenant, hold.charge, hold.own, hold.ends_at, hold.serial,
-                    hold.slices)
+                    hold.turn, hold.slices)
             elseif not hold then
                 gone[#gone + 1] = 'h' .. id
             end
@@ -561,17 +564,22 @@ MAKERS[4] = function()
 
         local reason, hopeless, small = reason_of(c, t, ask.hold)
 
-        if not reason then
+        if not reason and not ask.blocked then
             return nil
         end
 
-        local b = { reason = reason, refuses = hopeless, at = NEVER, available = max(0, free_of(t)),
-            capacity = c.size, share = { t.guarantee, t.own, t.lent, c.pool - t.available, c.horizon } }
+        local b = { reason = reason or 'nothing_to_borrow', refuses = hopeless, at = NEVER,
+            available = max(0, free_of(t)), capacity = c.size,
+            share = { t.guarantee, t.own, t.lent, c.pool - t.available, c.horizon } }
 
-        if not hopeless and not small and reason ~= 'hold_exceeds_reclaim_horizon' then
+        -- Before arrival is known to end in a refusal, nobody asks for the time.
+        if reason and not hopeless and not small and reason ~= 'hold_exceeds_reclaim_horizon' and ask.when ~= false then
             walk = walk or share_walk(s)
             b.at, b.blocking = walk.when(c, t, reason)
             b.estimate = b.at ~= NEVER
+        end
+        if ask.blocked and ask.ahead == 0 then
+            b.estimate = true
         end
         return b
     end
@@ -597,7 +605,8 @@ MAKERS[4] = function()
         local loan = loan_of(c, t, ask.hold) or 0
         local charge = min(c.charge, MAX - c.held)
         local hold = { id = lease.id, tenant = t.index, charge = charge, own = charge - loan, ends_at = lease.ends_at,
-            serial = lease.serial or lease.order, slices = {}, changed = true }
+            serial = ask.grants or lease.order, turn = ask.grants and tonumber(sub(ask.rank, -16)) or 0, slices = {},
+            changed = true }
 
         c.holds[lease.id] = hold
         put(c, place('l', t.index, hold))
@@ -605,7 +614,7 @@ MAKERS[4] = function()
         t.granted = t.granted + 1
         count_cost(t, c.spec.asked)
         if t.extra or t.more then
-            wants().served(c, t, ask.left and ask.left(c) or 0)
+            wants().served(c, t, c.left or 0)
         end
         wake(c, t)
         lend(c, hold, loan)
@@ -678,8 +687,8 @@ MAKERS[4] = function()
     local function noted(c, note)
         local t = asker(c)
 
-        if t then
-            note(t)
+        -- Who changes nothing must not have others looked at.
+        if t and note(t) ~= false then
             keep(c, now)
             changed(c)
         end
@@ -702,28 +711,39 @@ MAKERS[4] = function()
         end)
     end
 
-    local function wait(c)
-        noted(c, function(t)
+    -- What comes of one that waits.
+    local notes = {
+        wait = function(c, t)
             wants().wait(c, t)
-        end)
-    end
-
-    local function short(c)
-        noted(c, function(t)
+        end,
+        short = function(c, t)
             wants().short(c, t)
+        end,
+        found = function(c, t, kept, reason)
+            return wants().found(c, t, reason)
+        end,
+        leave = function(c, t, kept)
+            wants().leave(c, t, kept, false)
+        end,
+        granted = function(c, t, kept)
+            wants().leave(c, t, kept, true)
+        end,
+    }
+
+    local function note(c, what, ask, kept, reason)
+        noted(c, function(t)
+            return notes[what](c, t, kept or false, reason)
         end)
     end
 
-    local function found(c, ask)
-        noted(c, function(t)
-            wants().found(c, t, (reason_of(c, t, ask.hold)))
-        end)
+    -- A tenant at its own limit never blocks another.
+    local function lane(what)
+        return what.tenant and 't' .. what.name or ''
     end
 
-    local function leave(c, was_short, granted)
-        noted(c, function(t)
-            wants().leave(c, t, was_short, granted)
-        end)
+    -- Time brings units to borrowers alone.
+    local function next_change(c, b, ask)
+        return may_borrow(c, ask.hold) and c.next or NEVER
     end
 
     -- A number that counts in two limbs stops where 64 bits do.
@@ -741,7 +761,7 @@ MAKERS[4] = function()
     s.tenant_changed, s.wake, s.cap_of, s.hold_at, s.advance = tenant_changed, wake, cap_of, hold_at, advance
     s.bind_loan, s.wants, s.splitter = bind_loan, wants, splitter
 
-    return { decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
-        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, wait = wait, short = short,
-        found = found, leave = leave, parts = s }
+    return { reason = 'nothing_to_borrow', most = true, lane = lane, note = note, next_change = next_change,
+        decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
+        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, parts = s }
 end

@@ -9,9 +9,9 @@
 local function share_walk(s)
     local walk = {}
 
-    -- END SERIAL of a member of the leases or loans.
+    -- END ORDER of a member of the leases or loans.
     local function order_of(member)
-        return member and string.sub(member, 5, 37)
+        return member and string.sub(member, 5, 53)
     end
 
     local function next_order(source)
@@ -83,7 +83,7 @@ local function share_walk(s)
             end
             if order ~= w.last then
                 w.last = order
-                return s.hold_at(w.c, string.sub(member, 38))
+                return s.hold_at(w.c, string.sub(member, 54))
             end
         end
     end

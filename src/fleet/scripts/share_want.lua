@@ -107,7 +107,9 @@ local function share_want(s)
 
         if reason == 'guarantee_on_loan' and not m.reclaiming and t.wanting then
             m.reclaiming, m.reclaim_at = true, now
+            return true
         end
+        return false
     end
 
     function want.asked(c, t, reason, is_short)
@@ -136,8 +138,12 @@ local function share_want(s)
 
     -- The first of its waiters has been looked at and cannot go.
     function want.found(c, t, reason)
-        reclaim_begin(t, reason)
-        s.tenant_changed(c, t)
+        local begins = reclaim_begin(t, reason)
+
+        if begins then
+            s.tenant_changed(c, t)
+        end
+        return begins
     end
 
     -- It waits no longer. If it was granted, what it takes follows, and must still find its want.

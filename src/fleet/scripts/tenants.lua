@@ -28,7 +28,10 @@ local function overrun(c)
         if a.ends_at ~= b.ends_at then
             return a.ends_at < b.ends_at
         end
-        return a.serial < b.serial
+        if a.serial ~= b.serial then
+            return a.serial < b.serial
+        end
+        return a.turn < b.turn
     end)
     for i, hold in ipairs(late) do
         ids[i] = hold.id

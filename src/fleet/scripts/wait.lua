@@ -242,7 +242,8 @@ local function waits_make()
         local waiter = { id = ask.id, since = now, deadline = ask.deadline, rank = ask.rank, tenant = ask.queue[2],
             hold = ask.hold, ttl = ask.ttl, retry = ask.retry, critical = ask.critical, may_wait = true, watches = true,
             parked = false, places = ask.places, account = string.sub(KEYS[3], #prefix + 1), index = index,
-            member = call.member, told = call.member and call.queue[8], pass = ask.pass, gate = ask.gate }
+            member = call.member, told = call.member and call.queue[8], pass = ask.pass, gate = ask.gate,
+            grants = head.grants }
 
         cell.waiter = waiter
         head.kept, head.changed = max(head.kept, waiter.deadline + 2 * DAY), true
