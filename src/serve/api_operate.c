@@ -86,6 +86,9 @@ static void reject(rn_api_call *call, int err, const verb *did)
     } else if (err == RATION_ERR_INVALID) {
         rn_api_reject(call->in, 400, "bad_request", "It is not clear whose limit that is",
                       "several providers have a limit of this name", ration_text_of("provider"));
+    } else if (err == RATION_ERR_CONFIG) {
+        rn_api_reject(call->in, 503, "not_in_a_fleet", "Not possible in a fleet yet",
+                      "the limits are shared through a store, and counters there cannot be acted on", no_field);
     } else {
         rn_api_fail(call->in, err);
     }
