@@ -650,8 +650,7 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
     return written(call);
 }
 
-/* A call about some leases at a provider, and no counters. */
-static int write_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
+int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
 {
     if (count > RN_CALL_IDS_MAX)
         return RATION_ERR_FULL;
@@ -665,16 +664,6 @@ static int write_leases(rn_call *call, ration_text provider, const ration_text *
     for (size_t i = 0; i < count; i++)
         rn_pack_text(&call->argument, ids[i]);
     return written(call);
-}
-
-int rn_call_renew(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
-{
-    return write_leases(call, provider, ids, count);
-}
-
-int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
-{
-    return write_leases(call, provider, ids, count);
 }
 
 int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
@@ -770,12 +759,11 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_observe(call, what->route, what->id, what->response);
     case RN_SCRIPT_RELEASE:
         return rn_call_release(call, what->route, what->id, what->end);
-    case RN_SCRIPT_RENEW:
-        return rn_call_renew(call, what->id, what->ids, what->id_count);
     case RN_SCRIPT_CANCEL:
         return rn_call_cancel(call, what->route, what->id);
+    case RN_SCRIPT_RENEW:
     case RN_SCRIPT_COLLECT:
-        return rn_call_collect(call, what->id, what->ids, what->id_count);
+        return rn_call_leases(call, what->id, what->ids, what->id_count);
     case RN_SCRIPT_HEALTH:
         return rn_call_health_write(call, what->health);
     case RN_SCRIPT_ADVANCE:

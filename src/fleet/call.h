@@ -87,9 +87,8 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
 int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
-/* Of leases at a provider, and of waiters of the member there; at most RN_CALL_IDS_MAX. */
-int rn_call_renew(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
-int rn_call_collect(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
+/* A renewal or a collect: of leases, and of waiters of the member, at a provider; at most RN_CALL_IDS_MAX. */
+int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_health_write(rn_call *call, const rn_call_health *health);
 int rn_call_advance(rn_call *call, ration_text provider);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
