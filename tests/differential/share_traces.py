@@ -18,6 +18,7 @@ class ShareTrace(Trace):
         self.tenants = []
         self.amounts = [0, 1, 333333, 10**6]
         self.huge = False  # a ceiling above which the store cannot count
+        self.shadows = False  # a limit that nothing keeps below its ceiling
         self.busy = []  # who asks most of the time, while the others lend
         self.horizons = [MS]
         self.waits = random.Random(seed).choice([0, 0, 0.3, 0.7])  # how many may wait
@@ -36,7 +37,8 @@ class ShareTrace(Trace):
         if r.random() < 0.3:
             for name in r.sample(self.tenants, 1 + r.randrange(count)):
                 weights[name] = {"weight": weights[name], "lend": self.part()}
-        ceiling = r.choice([10 * 10**6, 100 * 10**6, 100 * 10**6, 7 * 10**6 + 3, 1, 2, 1000003, 2**53 - 1])
+        ceilings = [] if self.shadows else [2**53 - 1]
+        ceiling = r.choice([10 * 10**6, 100 * 10**6, 100 * 10**6, 7 * 10**6 + 3, 1, 2, 1000003] + ceilings)
         horizon = r.choice([1, 1 * MS, 100 * MS, 100 * MS])
         idle = horizon + r.choice([1, horizon, 3 * horizon])
         self.huge = self.huge or ceiling > 2**52
@@ -72,6 +74,7 @@ class ShareTrace(Trace):
         rule["scope"] = {"by": ["provider"]}
         if not self.huge and r.random() < 0.1:
             rule["enforce"] = "shadow"
+            self.shadows = True
         return rule
 
     def config(self):
