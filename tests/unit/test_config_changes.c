@@ -161,6 +161,38 @@ static const struct {
      ":6:35: settings.drain: 'never' is not a duration such as 250ms, 10s or 1h30m\n"},
 };
 
+static void the_fingerprint_is_of_what_decides(void **state)
+{
+    static const struct {
+        const char *why, *text;
+        bool same;
+    } with[] = {
+        {"itself", P SLOTS A, true},
+        {"another machine", P SLOTS A "settings: { instance: there }\n", true},
+        {"another port", P SLOTS A "settings: { listen: { gateway: 127.0.0.1:9 } }\n", true},
+        {"a secret", P SLOTS "accounts: [{ name: a, provider: p, credential: { value: one } }]\n", true},
+        {"another limit", P "  limits:\n  - { name: slots, kind: concurrency, max: 4, scope: { by: [account] } }\n" A,
+         false},
+        {"another account", P SLOTS "accounts:\n- { name: b, provider: p }\n", false},
+        {"another reserve", P SLOTS A "settings: { budget: { retryReserve: 11% } }\n", false},
+    };
+    ration_config *config = config_of(P SLOTS A, &plain);
+    char want[RN_CONFIG_FINGERPRINT], got[RN_CONFIG_FINGERPRINT];
+
+    (void)state;
+    CHECK_EQ(rn_config_fingerprint(config, want), RATION_OK);
+    CHECK_EQ(strspn(want, "0123456789abcdef"), RN_CONFIG_FINGERPRINT - 1);
+    for (size_t i = 0; i < sizeof with / sizeof with[0]; i++) {
+        ration_config *other = config_of(with[i].text, &plain);
+
+        CHECK_ROW(with[i].why);
+        CHECK_EQ(rn_config_fingerprint(other, got), RATION_OK);
+        CHECK_EQ(strcmp(got, want) == 0, with[i].same);
+        ration_config_free(other);
+    }
+    ration_config_free(config);
+}
+
 static int line_order(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -213,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_told_by_name),
         cmocka_unit_test(without_memory_nothing_is_told),
+        cmocka_unit_test(the_fingerprint_is_of_what_decides),
         cmocka_unit_test(what_is_settled_must_stay),
     };
 
