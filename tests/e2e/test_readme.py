@@ -18,7 +18,37 @@ def test_the_program_prints_what_it_says(tmp_path):
     assert subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True).stdout == output
 
 
-def test_links():
-    for page in (ROOT / "README.md", ROOT / "docs/guide/quick-start.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page}: {target}"
+def anchor(heading):
+    """As a renderer names it."""
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def links(page):
+    """Where its links within the repository lead: (file, heading or "")."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"\w+:", target):
+            path, _, heading = target.partition("#")
+            yield (page.parent / path).resolve() if path else page, heading
+
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def test_every_link_leads_somewhere():
+    for page in PAGES:
+        for target, heading in links(page):
+            assert target.exists(), f"{page}: {target}"
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.M) if heading else []
+            assert not heading or heading in map(anchor, headings), f"{page}: {target}#{heading}"
+
+
+def test_every_page_is_found_from_the_readme():
+    found, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page not in found:
+            found.add(page)
+            todo += [target for target, _ in links(page) if target.suffix == ".md"]
+    assert not set(PAGES) - found
