@@ -6,11 +6,16 @@
  * that follows: parse what was left over, send what is queued, say on_drain, change what is polled for, file the
  * deadline, close. So no handler is called from inside a call, and nothing dies while something of it is on the stack.
  *
+ * What comes in one turn is first read from all sockets, then parsed and acted on, then answered: the kernel's code and
+ * ours are each more than the processor's first cache holds, and would drive one another out at every request. The
+ * bytes lie side by side in the server's read buffer, which parts of a turn share when much comes.
+ *
  * While a request waits, nothing is read: the socket is polled for the peer's hanging up alone, and the read buffer is
  * the server's, so a waiting connection owns its head and no more. A peer that closes its sending side has gone, as
  * other proxies see it too.
  *
  * Invariants: state CALL means that the handlers own the request; `in` is only filled while the parser may not go on;
+ * `arrived` is in the read buffer, and not empty exactly while the connection is in the server's list of that name;
  * the next request is parsed only when the response before it is finished and the queue is not full.
  */
 
@@ -509,10 +514,33 @@ static void inbound_parse_rest(rn_inbound *c)
     c->in = rest;
 }
 
+/* Parse what was read; it stays if the parser may not go on. */
+static void inbound_take(rn_inbound *c)
+{
+    ration_text input = c->arrived;
+
+    TAILQ_REMOVE(&c->server->arrived, c, arrived_link);
+    c->arrived = (ration_text){NULL, 0};
+    inbound_parse(c, &input);
+    if (input.size > 0 && !rn_buffer_append(&c->in, input.data, input.size))
+        c->lost = true;
+}
+
+void rn_inbound_take_all(rn_server *server)
+{
+    while (!TAILQ_EMPTY(&server->arrived))
+        inbound_take(TAILQ_FIRST(&server->arrived));
+    server->scratch_used = 0;
+}
+
 static void inbound_receive(rn_inbound *c)
 {
-    char *scratch = c->server->scratch;
-    const ssize_t got = recv(c->fd, scratch, RN_SERVER_SCRATCH, 0);
+    rn_server *server = c->server;
+
+    if (server->scratch_used > RN_SERVER_SCRATCH / 2)
+        rn_inbound_take_all(server);
+    char *to = server->scratch + server->scratch_used;
+    const ssize_t got = recv(c->fd, to, RN_SERVER_SCRATCH - server->scratch_used, 0);
 
     if (got < 0) {
         if (!is_transient(errno))
@@ -531,11 +559,10 @@ static void inbound_receive(rn_inbound *c)
             inbound_enter(c, RN_INBOUND_DEAD);
         return;
     }
-
-    ration_text input = {scratch, (size_t)got};
-    inbound_parse(c, &input);
-    if (input.size > 0 && !rn_buffer_append(&c->in, input.data, input.size))
-        c->lost = true;
+    c->arrived = (ration_text){to, (size_t)got};
+    server->scratch_used += (size_t)got;
+    TAILQ_INSERT_TAIL(&server->arrived, c, arrived_link);
+    rn_loop_defer(server->loop, &server->take);
 }
 
 /* ---- the turn's end */
@@ -549,7 +576,8 @@ static void inbound_ready(uv_poll_t *poll, int status, int events)
 {
     rn_inbound *c = poll->data;
 
-    inbound_touch(c);
+    if (c->arrived.size > 0)
+        inbound_take(c);
     if (c->state == RN_INBOUND_DEAD)
         return;
     /* Who reads sees the end by reading, behind the bytes before it. */
@@ -560,6 +588,7 @@ static void inbound_ready(uv_poll_t *poll, int status, int events)
     } else if ((events & UV_READABLE) != 0) {
         c->untimely = true;
     }
+    inbound_touch(c);
 }
 
 /* Changing what is polled for costs libuv two or three system calls. So the socket is polled for bytes also while none
@@ -618,6 +647,8 @@ void rn_inbound_close_now(rn_inbound *c)
 {
     rn_server *server = c->server;
 
+    if (c->arrived.size > 0)
+        TAILQ_REMOVE(&server->arrived, c, arrived_link);
     rn_loop_forget(server->loop, &c->settle);
     rn_server_wait(server, c, RN_WAIT_NONE);
     rn_server_forget(server, c);

@@ -46,6 +46,8 @@ struct rn_inbound {
     TAILQ_ENTRY(rn_inbound) link;
     void *user;
 
+    ration_text arrived; /* in this turn, in the server's scratch; not yet parsed */
+    TAILQ_ENTRY(rn_inbound) arrived_link;
     rn_http1 parser;
     rn_buffer in; /* read, but not yet parsed */
     rn_buffer out;
@@ -91,12 +93,17 @@ struct rn_server {
     bool closing;
     void (*on_closed)(void *user);
     rn_deferred closed;
-    rn_spare spare;                  /* of what its connections send */
-    char scratch[RN_SERVER_SCRATCH]; /* one read of any connection */
+    rn_spare spare;          /* of what its connections send */
+    rn_inbound_list arrived; /* what they sent lies in `scratch` */
+    rn_deferred take;        /* all that has arrived */
+    size_t scratch_used;
+    char scratch[RN_SERVER_SCRATCH]; /* reads of this turn */
 };
 
 /* A connection that was accepted; takes `fd`, also on failure. */
 int rn_inbound_open(rn_server *server, int fd);
+/* Parse what has arrived in this turn. */
+void rn_inbound_take_all(rn_server *server);
 /* Its time is up. */
 void rn_inbound_expire(rn_inbound *c);
 /* No more requests: close it if none is running. */

@@ -55,7 +55,7 @@ static int64_t wait_us(const rn_server *server, rn_inbound_wait wait)
 
 void rn_server_wait(rn_server *server, rn_inbound *c, rn_inbound_wait wait)
 {
-    const bool renewed = c->moved && (wait == RN_WAIT_BODY || wait == RN_WAIT_WRITE);
+    const bool renewed = c->moved && (wait == RN_WAIT_IDLE || wait == RN_WAIT_BODY || wait == RN_WAIT_WRITE);
 
     c->moved = false;
     if (wait == c->wait && !renewed)
@@ -354,6 +354,11 @@ static void server_is_closed(rn_deferred *work)
         on_closed(server->user);
 }
 
+static void server_takes(rn_deferred *work)
+{
+    rn_inbound_take_all((rn_server *)(void *)((char *)work - offsetof(rn_server, take)));
+}
+
 int rn_server_new(rn_loop *loop, const rn_server_options *options, const rn_server_handlers *handlers, void *user,
                   rn_server **out, rn_net_error *error)
 {
@@ -372,7 +377,9 @@ int rn_server_new(rn_loop *loop, const rn_server_options *options, const rn_serv
     server->user = user;
     server->fd = -1;
     server->closed.fn = server_is_closed;
+    server->take.fn = server_takes;
     TAILQ_INIT(&server->connections);
+    TAILQ_INIT(&server->arrived);
     for (size_t i = 0; i < RN_WAIT_COUNT; i++)
         TAILQ_INIT(&server->waits[i]);
     rn_timer_init(&server->sweep, loop, server_sweep, server);
@@ -455,6 +462,7 @@ void rn_server_free(rn_server *server)
     while ((c = TAILQ_FIRST(&server->connections)) != NULL)
         rn_inbound_close_now(c);
     rn_loop_forget(server->loop, &server->closed);
+    rn_loop_forget(server->loop, &server->take);
     rn_timer_stop(&server->sweep);
     rn_spare_fini(&server->spare);
     free(server);
