@@ -244,7 +244,8 @@ def test_its_charts_are_of_the_whole_day(browser, rich):
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>", "a & \u2028 b\u2029",
+    "</script><script>alert(1)</script>", "</script x", "<!--<script>", "<img src=x onerror=alert(1)>",
+    "a & \u2028 b\u2029",
     "'\"</title></style>",
 ]
 
