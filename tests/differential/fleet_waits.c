@@ -293,6 +293,24 @@ static void test_lives(void **state)
     forget(&two, &b);
 }
 
+/* It waits on for as long as its member asks. */
+static void test_heard(void **state)
+{
+    (void)state;
+
+    const asked a = acquire(&one, "a");
+    const asked b = queue(&two, "b", RATION_PRIORITY_UNSET);
+
+    for (int64_t us = 0; us < PATIENCE + 300 * MS; us += 100 * MS) {
+        (void)usleep(100 * MS);
+        CHECK_EQ(collect(&two, "b").result, RN_ANSWER_QUEUED);
+    }
+    release(&one, "a", &a);
+    CHECK_EQ(collect(&two, "b").result, RN_ANSWER_GRANTED);
+    forget(&one, &a);
+    forget(&two, &b);
+}
+
 /* The message is the waiter's name, on its member's channel. */
 static void test_wake(void **state)
 {
@@ -373,6 +391,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_dies_waiting, setup_mortal, teardown),
         cmocka_unit_test_setup_teardown(test_dies_granted, setup_mortal, teardown),
         cmocka_unit_test_setup_teardown(test_lives, setup_patient, teardown),
+        cmocka_unit_test_setup_teardown(test_heard, setup_patient, teardown),
         cmocka_unit_test_setup_teardown(test_wake, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys_end, setup, teardown),
     };
