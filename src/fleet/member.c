@@ -23,9 +23,14 @@
 #include "core/engine.h"
 #include "fleet/store_url.h"
 
-static rn_member *member_of(const rn_decider *d)
+static rn_member *member_of(rn_decider *d)
 {
-    return (rn_member *)(uintptr_t)(const void *)d;
+    return (rn_member *)(void *)d;
+}
+
+static const rn_member *looked_at(const rn_decider *d)
+{
+    return (const rn_member *)(const void *)d;
 }
 
 const char *rn_member_state_name(rn_member_state state)
@@ -397,7 +402,7 @@ static int member_advance(rn_decider *d, ration_time now)
 
 static ration_time member_next_deadline(const rn_decider *d)
 {
-    const rn_heap_node *const top = rn_heap_top(&member_of(d)->due);
+    const rn_heap_node *const top = rn_heap_top(&looked_at(d)->due);
 
     return top != NULL ? ((const rn_member_lease *)(const void *)top)->due_at : (ration_time){RATION_NEVER_US};
 }
@@ -440,7 +445,7 @@ static int member_report(rn_decider *d, ration_time now, ration_report_kind kind
 
 static void member_totals(const rn_decider *d, ration_totals *out)
 {
-    const rn_member *const m = member_of(d);
+    const rn_member *const m = looked_at(d);
 
     *out = m->totals;
     out->held = m->stage_sizes[RN_OURS_HELD] + m->stage_sizes[RN_OURS_LOCAL];

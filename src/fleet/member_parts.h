@@ -218,7 +218,7 @@ void rn_member_tell_granted(rn_member *m, rn_member_lease *lease);
 void rn_member_tell_refused(rn_member *m, rn_member_lease *lease, const ration_decision *decision);
 void rn_member_tell_lost(rn_member *m, rn_member_lease *lease);
 /* What an answer tells of a limit of its route. Without memory it is not told. */
-void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route, const rn_fleet_event *event);
+void rn_member_tell_limit(rn_member *m, rn_member_world *world, rn_route *route, const rn_fleet_event *what);
 /* An event that stands alone goes on its way: `event->world` is held for it, `event->route` if there is one. */
 void rn_member_tell(rn_member *m, rn_member_event *event);
 void rn_member_events_fini(rn_member *m);
