@@ -239,6 +239,7 @@ typedef struct ration_breaker_rule {
     int64_t size;                     /* count; 0: 100; at most 65 536 */
     int64_t duration_us;              /* sampling; 0: 60 s */
     int64_t minimum_calls;            /* count, sampling; 0: 10 */
+    int64_t quorum;                   /* processes of a fleet that must have seen a failure; 0: 1; alone it is 1 */
     ration_recovery recovery;
     int64_t probes;           /* probe; 0: 1 */
     const char *check_method; /* health check; NULL: GET */

@@ -28,6 +28,7 @@
 #define NUMBER_MAX 1000000
 #define SIZE_MAX_RESULTS 65536
 #define PART_MAX 1000000
+#define QUORUM_MAX 1000
 
 /* ---- the rule ---- */
 
@@ -56,6 +57,8 @@ static void rule_fill(ration_breaker_rule *rule)
     /* Fewer results than that are never kept: more would mean a circuit that cannot open. */
     if (rule->minimum_calls == 0)
         rule->minimum_calls = rule->strategy == RATION_BREAKER_COUNT ? rn_max(1, rn_min(rule->size, 10)) : 10;
+    if (rule->quorum == 0)
+        rule->quorum = 1;
     if (rule->probes == 0)
         rule->probes = 1;
     if (rule->backoff_initial_us == 0)
@@ -79,6 +82,8 @@ static int strategy_check(const ration_breaker_rule *rule, ration_fault *fault)
         return rn_rule_fault(fault, "breaker.duration", "the duration must be above zero");
     if (!is_number(rule->minimum_calls, NUMBER_MAX))
         return rn_rule_fault(fault, "breaker.minimumCalls", "the minimum must be from 1 to 1000000 calls");
+    if (!is_number(rule->quorum, QUORUM_MAX))
+        return rn_rule_fault(fault, "breaker.quorum", "the quorum must be from 1 to 1000 processes");
     if (rule->strategy == RATION_BREAKER_COUNT && rule->minimum_calls > rule->size) {
         return rn_rule_fault(fault, "breaker.minimumCalls",
                              "the minimum is above the size: so many results are never kept, and it could never open");

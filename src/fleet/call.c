@@ -487,7 +487,7 @@ static void write_breaker(rn_pack *out, const rn_breaker_spec *spec)
                               rule->size, rule->duration_us, rule->minimum_calls};
     const int64_t after[] = {
         rule->probes,         rule->backoff_initial_us, rule->backoff_multiplier.num, rule->backoff_multiplier.den,
-        rule->backoff_max_us, rule->idle_interval_us,   rule->idle_failures,          1};
+        rule->backoff_max_us, rule->idle_interval_us,   rule->idle_failures,          rule->quorum};
     const size_t before_count = sizeof before / sizeof before[0];
     const size_t after_count = sizeof after / sizeof after[0];
 

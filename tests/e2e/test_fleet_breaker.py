@@ -56,6 +56,17 @@ def test_open_for_all_and_checked_by_one(provider, fleet):  # noqa: F811
     assert checks((first, second)) == patient.looks
 
 
+def test_quorum(provider, fleet):  # noqa: F811
+    """However often one of them fails, the circuit opens when another has seen a failure, too."""
+    policy = breaker(2, quorum=2)
+    first, second = fleet(one_provider(provider(Patient()).url, [slots(4)], breaker=policy), 2)
+    fail(first, 6, 503)
+    assert not is_barred(first) and not is_barred(first)
+    fail(second, 1, 503)
+    for gw in (first, second):
+        until(lambda gw=gw: is_barred(gw), "open")
+
+
 def test_a_probe_of_one_is_a_probe_of_all(provider, fleet):  # noqa: F811
     """Half-open, one request of all gateways together may try, and another a back-off later; all else is refused."""
     patient = Patient()
