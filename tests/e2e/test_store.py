@@ -554,6 +554,17 @@ def test_a_master_that_no_sentinel_knows(house):
         assert "knows no master" in client.ask("GET", "x")
 
 
+def test_a_master_that_says_it_is_none(tmp_path):
+    """Sentinel's word is old: nothing is written there."""
+    with Redis(tmp_path, "--replicaof", LOOPBACK, "1") as replica:
+        named = f"*2\r\n$9\r\n{LOOPBACK}\r\n$5\r\n{replica.port}\r\n".encode()
+        with contextlib.closing(Scripted(named)) as sentinel, \
+                Client(f"redis+sentinel://{LOOPBACK}:{sentinel.port}/house", **PATIENT) as client:
+            told = f"{LOOPBACK}:{replica.port}: is not the master that the Sentinels take it for"
+            assert client.until_down() == told
+            assert client.ask("SET", "x", "1") == f"io {told}"
+
+
 # ---- a replay, which waits for its answers
 
 
