@@ -9,7 +9,7 @@
  *   admit TAG ID             by the script, under a limit of one         TAG ok granted | TAG ok refused
  *   hear CHANNEL                                                         message CHANNEL PAYLOAD
  *   stall MS                 the loop does nothing, at once              stalled
- *   nap MS                   the same once what was asked is sent        stalled
+ *   nap MS                   the same once what was asked is sent        napping, stalled
  *   stats                                                                stats NAME=NUMBER...
  *   close                    also the end of input                       closed
  *
@@ -41,7 +41,8 @@ typedef struct call {
 static uv_loop_t loop;
 static uv_pipe_t input;
 static uv_check_t napper;
-static unsigned naps_in; /* turns */
+static uv_idle_t sleepless; /* the loop does not wait for what it will hear */
+static unsigned naps_in;    /* turns */
 static long nap_ms;
 static rn_store *store;
 static ration_config *config;
@@ -203,12 +204,20 @@ static void stall(long ms)
     (void)fflush(stdout);
 }
 
-/* This turn has heard of it, the next one sends. */
+static void turn_on(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+/* This turn has heard of it, the next one sends, and looks once. */
 static void turn_over(uv_check_t *check)
 {
     if (--naps_in > 0)
         return;
     (void)uv_check_stop(check);
+    (void)uv_idle_stop(&sleepless);
+    (void)puts("napping");
+    (void)fflush(stdout);
     stall(nap_ms);
 }
 
@@ -220,6 +229,7 @@ static void end(void)
     store = NULL;
     uv_close((uv_handle_t *)&input, NULL);
     uv_close((uv_handle_t *)&napper, NULL);
+    uv_close((uv_handle_t *)&sleepless, NULL);
 }
 
 static void obey(size_t count, const ration_text *words, char **texts)
@@ -240,6 +250,7 @@ static void obey(size_t count, const ration_text *words, char **texts)
         nap_ms = strtol(texts[1], NULL, 10);
         naps_in = 2;
         (void)uv_check_start(&napper, turn_over);
+        (void)uv_idle_start(&sleepless, turn_on);
     } else if (strcmp(texts[0], "stats") == 0) {
         say_stats();
     } else if (strcmp(texts[0], "close") == 0) {
@@ -354,6 +365,7 @@ int main(int argc, char **argv)
     if (rn_store_open(&loop, &options, &store, fault) != RATION_OK)
         die(fault);
     (void)uv_check_init(&loop, &napper);
+    (void)uv_idle_init(&loop, &sleepless);
     (void)uv_read_start((uv_stream_t *)&input, room, told);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&loop) != 0)
