@@ -52,7 +52,7 @@ static int on_complete(llhttp_t *parser)
 {
     const connection *c = parser->data;
     const char *answer = c->release ? RELEASED : ACQUIRED;
-    const size_t size = strlen(answer);
+    const size_t size = c->release ? sizeof RELEASED - 1 : sizeof ACQUIRED - 1;
 
     if (used + size <= sizeof out) {
         memcpy(out + used, answer, size);

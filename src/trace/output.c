@@ -150,14 +150,14 @@ static void output_before(rn_output *out, const char *name)
     if (name == NULL)
         return;
 
-    const size_t size = strlen(name);
-    char *const to = output_take(out, size + 3);
+    const ration_text text = ration_text_of(name);
+    char *const to = output_take(out, text.size + 3);
     if (to == NULL)
         return;
     to[0] = '"';
-    memcpy(to + 1, name, size);
-    to[size + 1] = '"';
-    to[size + 2] = ':';
+    memcpy(to + 1, text.data, text.size);
+    to[text.size + 1] = '"';
+    to[text.size + 2] = ':';
 }
 
 void rn_output_element(rn_output *out, ration_text json)
