@@ -82,7 +82,7 @@ void rn_percent_key(rn_builder *b, ration_text value, bool encoded)
 {
     for (size_t at = 0; at < value.size;) {
         char bytes[CHARACTER_MAX];
-        size_t steps[CHARACTER_MAX], ahead = 0, count = 0;
+        size_t steps[CHARACTER_MAX] = {0}, ahead = 0, count = 0;
 
         while (count < CHARACTER_MAX && at + ahead < value.size) {
             steps[count] = take(value, at + ahead, encoded, &bytes[count]);

@@ -16,34 +16,43 @@
 #include "core/book.h"
 #include "core/lane.h"
 
-typedef struct limit_search {
-    uint32_t uid;
-    rn_limit *found;
-} limit_search;
-
-static void limit_look(void *ctx, const rn_limit *limit)
+static rn_limit *limit_in(rn_limit *const *limits, size_t count, uint32_t uid)
 {
-    limit_search *search = ctx;
+    for (size_t i = 0; i < count; i++) {
+        if (limits[i]->uid == uid)
+            return limits[i];
+    }
+    return NULL;
+}
 
-    if (limit->uid == search->uid)
-        search->found = (rn_limit *)(uintptr_t)limit;
+/* Of a provider, or of an account that replaces it. */
+static rn_limit *limit_find(const rn_book *book, uint32_t uid)
+{
+    rn_limit *found = NULL;
+
+    for (size_t i = 0; i < book->provider_count && found == NULL; i++)
+        found = limit_in(book->providers[i].limits, book->providers[i].limit_count, uid);
+    for (size_t i = 0; i < book->account_count && found == NULL; i++)
+        found = limit_in(book->accounts[i].limits, book->accounts[i].provider->limit_count, uid);
+    return found;
 }
 
 /* The limit of a name that was kept, if its key leads there: another's record waits under both names. */
 static rn_limit *limit_of(const rn_book *book, ration_text name, ration_text *key)
 {
-    limit_search search = {.found = NULL};
+    uint32_t uid;
 
-    memcpy(&search.uid, name.data, sizeof search.uid);
-    *key = rn_text_slice(name, sizeof search.uid, name.size);
-    rn_book_visit(book, &search, limit_look);
-    if (search.found == NULL)
+    memcpy(&uid, name.data, sizeof uid);
+    *key = rn_text_slice(name, sizeof uid, name.size);
+
+    rn_limit *found = limit_find(book, uid);
+
+    if (found == NULL)
         return NULL;
 
-    const rn_provider *provider = rn_book_provider(book, ration_text_of(search.found->provider));
+    const rn_provider *provider = rn_book_provider(book, ration_text_of(found->provider));
 
-    return rn_book_limit(book, provider, ration_text_of(search.found->rule->name), *key) == search.found ? search.found
-                                                                                                         : NULL;
+    return rn_book_limit(book, provider, ration_text_of(found->rule->name), *key) == found ? found : NULL;
 }
 
 static bool is_as_new(rn_counter *counter, ration_time now)
