@@ -199,9 +199,10 @@ static int report_circuits(const ration_engine *engine, ration_report_kind kind,
 out:
     for (size_t i = 0; i < n; i++) {
         circuit = sorted[i];
-        if (circuit->name == NULL)
+        if (circuit->name == NULL) {
             /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is the report's own, only the const goes. */
             rn_asleep_circuit_free(&engine->world->routes, (rn_circuit *)(uintptr_t)circuit);
+        }
     }
     rn_mem_free(&engine->mem, (void *)sorted);
     return err;
