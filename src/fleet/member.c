@@ -369,6 +369,11 @@ static void held_due(rn_member *m, rn_member_lease *lease, batch *renewals)
         rn_member_tell_lost(m, lease);
         return;
     }
+    if (m->lapses) {
+        lease->own = true;
+        rn_member_lease_due(m, lease, lease->expires_at);
+        return;
+    }
     if (lease->stage == RN_OURS_HELD) {
         batch_add(m, renewals, lease);
     } else if (rn_store_state_of(m->store) != RN_STORE_DOWN) {
@@ -541,6 +546,11 @@ void rn_member_leave_look(rn_member *m)
 {
     if (m->left != NULL && m->call_count == 0 && !m->beating)
         rn_loop_defer(m->loop, &m->leave);
+}
+
+void rn_member_lapse(rn_member *m)
+{
+    m->lapses = true;
 }
 
 void rn_member_leave(rn_member *m, void (*done)(void *ctx), void *ctx)

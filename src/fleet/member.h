@@ -65,6 +65,9 @@ rn_decider *rn_member_decider(rn_member *member);
 /* Other rules, and what of the settings may change. Leases and waiters end by what they began with. Errors as new. */
 RATION_MUST_CHECK int rn_member_reload(rn_member *member, const rn_member_options *options, char *fault);
 
+/* From now on leases are renewed no more: they are lost unless they are released before. */
+void rn_member_lapse(rn_member *member);
+
 /* Take leave: what has been told to it goes to the store, as long as that answers in time; then `done`, once, never
  * from inside. */
 void rn_member_leave(rn_member *member, void (*done)(void *ctx), void *ctx);

@@ -7,8 +7,8 @@
  * asked (a release, a response, a renewal) waits while the store is away, in order, until its lease has lapsed there:
  * then it means nothing.
  *
- * Invariants: a call is in `calls` while the store has it, in `later` while it waits to be told; it holds its route
- * and world once.
+ * Invariants: a call is in `calls` while the store has it, in `later` while it waits to be told, or hangs on the one
+ * that it follows; it holds its route and world once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,8 @@
 
 #define AGAIN_US (50 * INT64_C(1000))
 #define DOWN_US (1000 * INT64_C(1000))
+
+static void call_transmit(rn_member *m, rn_member_call *call);
 
 rn_member_call *rn_member_call_plain(rn_member *m, rn_script_name script, rn_member_world *world)
 {
@@ -57,7 +59,11 @@ rn_member_call *rn_member_call_new(rn_member *m, rn_script_name script, const rn
 void rn_member_call_free(rn_member_call *call)
 {
     rn_member *const m = call->member;
+    rn_member_lease *const lease = rn_member_lease_find(m, call->lease);
+    rn_member_call *const then = call->then;
 
+    if (lease != NULL && lease->told == call)
+        lease->told = NULL;
     if (call->route != NULL)
         rn_fleet_rules_forget(&call->world->rules, call->route);
     rn_member_unhold(m, call->world);
@@ -65,6 +71,11 @@ void rn_member_call_free(rn_member_call *call)
     rn_mem_free(&m->mem, call->many);
     rn_mem_free(&m->mem, call->windows);
     rn_mem_free(&m->mem, call);
+    if (then != NULL && m->store == NULL) {
+        rn_member_call_free(then); /* the end */
+    } else if (then != NULL) {
+        call_transmit(m, then);
+    }
 }
 
 /* ---- later */
@@ -89,8 +100,6 @@ static void call_give_up(rn_member_call *call)
     m->told_never++;
     rn_member_call_free(call);
 }
-
-static void call_transmit(rn_member *m, rn_member_call *call);
 
 void rn_member_call_flush(rn_member *m)
 {
@@ -337,9 +346,29 @@ void rn_member_call_many(rn_member *m, rn_script_name script, const rn_member_le
     rn_member_call_send(m, call);
 }
 
+/*
+ * What is told of a lease comes after what has been told of it: a script that a server does not know is given to it,
+ * and is run after what was sent behind it. True: it is sent once that is answered.
+ */
+static bool call_follows(rn_member *m, rn_member_call *call)
+{
+    rn_member_lease *const lease = rn_member_lease_find(m, call->lease);
+    rn_member_call *before;
+
+    if (lease == NULL || (call->script != RN_SCRIPT_OBSERVE && call->script != RN_SCRIPT_RELEASE))
+        return false;
+    before = lease->told;
+    lease->told = call;
+    if (before != NULL)
+        before->then = call;
+    return before != NULL;
+}
+
 /* What is told stays in order. */
 void rn_member_call_send(rn_member *m, rn_member_call *call)
 {
+    if (call_follows(m, call))
+        return;
     if (m->later_count > 0 && call->script != RN_SCRIPT_ADMIT && call->script != RN_SCRIPT_COLLECT &&
         call->script != RN_SCRIPT_ADVANCE) {
         call_put_off(call);

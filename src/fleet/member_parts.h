@@ -64,6 +64,7 @@ typedef struct rn_member_lease {
     bool waits;             /* the answer has not been at once */
     bool called;            /* a message has come before the answer that it waits */
     int tries;              /* of an admission whose connection broke */
+    struct rn_member_call *told; /* the last that was told of it and is not answered */
     rn_member_event answer, lost;
 } rn_member_lease;
 
@@ -90,6 +91,7 @@ typedef struct rn_member_call {
     rn_call_health health;    /* so are its */
     ration_text provider;     /* of an advance: the world's */
     void *block;
+    struct rn_member_call *then; /* about the same lease, and to come after it */
     ration_lease *many; /* a renewal, a collect */
     size_t many_count;
     rn_call_window *windows; /* that were asked for: RN_CALL_WINDOWS_MAX; NULL: none was */
@@ -176,6 +178,7 @@ struct rn_member {
     uint64_t unavailable, told_never;
     char last_error[RN_STORE_TEXT];
     bool draining;
+    bool lapses; /* leases are renewed no more */
     void (*left)(void *ctx);
     void *left_ctx;
     rn_deferred leave;
