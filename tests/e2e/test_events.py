@@ -4,7 +4,7 @@
 import contextlib
 import json
 import socket
-import time
+import threading
 
 import pytest
 from api import Api, pointer, validator
@@ -104,8 +104,10 @@ def test_a_call_is_told(provider, gateway, listen):
 
 
 def test_who_waited_tells_for_what(provider, gateway, listen):
+    go = threading.Event()
+
     def slow(_, connection):
-        time.sleep(0.2)
+        assert go.wait(60)
         connection.reply(200, body=b"x")
 
     gw = gateway(one_provider(provider(slow).url, [slots(1)]))
@@ -114,6 +116,8 @@ def test_who_waited_tells_for_what(provider, gateway, listen):
         first.ask("GET", "/a/1")
         until(lambda: gw.status()["held"] == 1, "the first holds its slot")
         second.ask("GET", "/a/2")
+        until(lambda: gw.status()["waiting"] == 1, "the second waits")
+        go.set()
         assert first.answer("GET").status == second.answer("GET").status == 200
     assert "limit" not in stream.next("call")
     event = stream.next("call")

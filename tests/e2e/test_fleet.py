@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A fleet's scripts in a real Redis: decisions equal to the core's, and what happens to the store meanwhile.
 
-FLEET_TRACES=5000 compares so many random traces instead of 300 (60 under the sanitizers); FLEET_SEED=N begins at
+FLEET_TRACES=5000 compares so many random traces instead of 150 (60 under the sanitizers); FLEET_SEED=N begins at
 another one.
 """
 
@@ -91,7 +91,7 @@ def test_golden_traces(store):
 
 @pytest.mark.parametrize("family", [traces, share_traces], ids=lambda family: family.__name__)
 def test_random_traces(family, store, tmp_path):
-    count = int(os.environ.get("FLEET_TRACES", "60" if "build-asan" in RATION else "300"))
+    count = int(os.environ.get("FLEET_TRACES", "60" if "build-asan" in RATION else "150"))
     first = int(os.environ.get("FLEET_SEED", "1"))
     faults, answers = [], 0
 

@@ -270,17 +270,15 @@ def test_what_was_told_meanwhile(provider, fleet, redis):
     until(lambda: gw.call("GET", "/a/x", NO_WAIT).status == 200, "the slot is free")
 
 
-def test_a_start_without_redis(provider, fleet, redis, tmp_path):
+def test_a_start_without_redis(provider, gateway, redis):
     """It serves as it was told to, and is a member as soon as there is a fleet."""
     redis.kill()
-    config = one_provider(provider(hello).url, [slots(1)], settings={"fleet": {"redis": redis.url}})
-    gw = Gateway(config, tmp_path)
+    gw = gateway(one_provider(provider(hello).url, [slots(1)], settings={"fleet": {"redis": redis.url, **PATIENT}}))
     gw.until(lambda s: s["fleet"]["lastError"] if "lastError" in s["fleet"] else None, "it has tried")
     assert gw.call("GET", "/a/x")["Ration-Refused"] == "store_unavailable"
     redis.start()
     gw.until(lambda s: s["fleet"]["state"] == "up", "up")
     assert gw.call("GET", "/a/x").status == 200
-    gw.close()
 
 
 # ---- the decision API

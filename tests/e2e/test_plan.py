@@ -50,11 +50,11 @@ def job_of(gw, name):
 
 
 def test_a_run_is_counted_by_its_requests(provider, gateway):
-    gw = gateway(planned(provider(hello).url, job("tick", "2s")))
+    gw = gateway(planned(provider(hello).url, job("tick", "6s")))
     for _ in range(3):
         assert call(gw, "tick").status == 200
     assert call(gw, "tick", Ration_Retry="true").status == 200
-    gw.until(lambda s: s["plan"]["runs"]["counted"] == 1, "half a second of quiet has ended it")
+    gw.until(lambda s: s["plan"]["runs"]["counted"] == 1, "a second and a half of quiet has ended it")
     assert runs(gw) == {"counted": 1, "cut": 0, "reported": 0}
     for _ in range(2):
         assert call(gw, "tick").status == 200
@@ -64,7 +64,7 @@ def test_a_run_is_counted_by_its_requests(provider, gateway):
 
 def test_a_run_of_which_a_request_was_not_sent_teaches_nothing(provider, gateway):
     rate = {"name": "rate", "kind": "rate", "rate": "1/h", "burst": 2, "margin": 0, "scope": {"by": ["account"]}}
-    gw = gateway(planned(provider(hello).url, job("tick", "2s"), limits=[rate]))
+    gw = gateway(planned(provider(hello).url, job("tick", "6s"), limits=[rate]))
     assert [call(gw, "tick", Ration_Timeout="0").status for _ in range(3)] == [200, 200, 429]
     gw.until(lambda s: s["plan"]["runs"]["cut"] == 1, "it has ended")
     assert runs(gw) == {"counted": 0, "cut": 1, "reported": 0}
@@ -140,7 +140,7 @@ def test_the_plan_and_its_jobs(gateway):
     assert [row["name"] for row in plan["jobs"]] == ["a b/é", "low"] == [high["name"], low["name"]]
     assert high["effectiveMs"] == 60000 < low["effectiveMs"]
     now = gw.status()["now"]
-    assert now - 1000 < high["nextRunAt"] <= now + 60000
+    assert now - 30000 < high["nextRunAt"] <= now + 60000
     for name, near in (("loww", "(low?)"), ("zzzzzz", None)):
         answer = api.get(f"plan/jobs/{name}")
         assert answer.status == 404 and answer.json()["type"].endswith("unknown_job")
@@ -180,10 +180,10 @@ def test_a_reported_run_is_learned(gateway):
 
 
 def test_a_report_takes_the_place_of_what_was_counted(provider, gateway):
-    api = Api(gateway(planned(provider(hello).url, job("tick", "2s"))))
+    api = Api(gateway(planned(provider(hello).url, job("tick", "6s"))))
     assert call(api.gateway, "tick").status == 200
     assert api.post("runs", {"job": "tick", "requests": 7}).status == 200
-    time.sleep(1.5)  # more than a tick and than a quarter of the interval
+    time.sleep(3)  # more than a tick and than a quarter of the interval
     assert runs(api.gateway) == {"counted": 0, "cut": 0, "reported": 1}
 
 
@@ -404,29 +404,33 @@ def day(gateway, tmp_path):
 
 def test_a_runner_that_follows_the_plan_keeps_within_the_quota(day):
     """
-    Five windows of 4 s stand for the days: real processes cannot be told that time flies, and the virtual day of
+    Three windows of 4 s stand for the days: real processes cannot be told that time flies, and the virtual day of
     `ration simulate` has no shell in it. What is shown is that the plan alone does it: nobody waits, and neither the
     gateway nor the provider ever says no.
     """
     gw, sim = day
     began = time.monotonic()
-    done = runner(gw, "tick job", *calls_of(gw, "tick job"), runs=12)
+    done = runner(gw, "tick job", *calls_of(gw, "tick job"), runs=8)
     elapsed = time.monotonic() - began
     assert (done.returncode, done.stderr) == (0, b""), done
     status = gw.status()
-    assert status["totals"]["refusals"] == {} and status["totals"]["granted"] == 36
+    assert status["totals"]["refusals"] == {} and status["totals"]["granted"] == 24
     assert sim.counts()["rateLimited"] == 0
     # 3 calls a run, 8 in 4.13 s: a run in 1.55 s.
-    assert elapsed > 11 * 1.5
-    assert runs(gw)["counted"] >= 11 and runs(gw)["cut"] == 0
+    assert elapsed > 7 * 1.5
+    assert runs(gw)["counted"] >= 7 and runs(gw)["cut"] == 0
 
 
 def test_the_same_job_without_the_plan_does_not(day):
     gw, _ = day
-    for _ in range(6):
+
+    def refusals():
+        began = time.monotonic()
         subprocess.run(calls_of(gw, "tick job"), check=False, timeout=30, capture_output=True)
-        time.sleep(0.8)
-    assert gw.status()["totals"]["refusals"]["quota_exhausted"] > 0
+        time.sleep(max(0, began + 0.8 - time.monotonic()))
+        return gw.status()["totals"]["refusals"].get("quota_exhausted")
+
+    until(refusals, "more is asked for than there is")
 
 
 def test_the_runner_says_what_is_wrong(gateway):

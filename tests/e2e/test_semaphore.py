@@ -66,7 +66,7 @@ def test_a_holder_that_dies(redis):
     holders = [subprocess.Popen([CLIENT, redis.url, "hold"], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     try:
         until(lambda: any(b"1" == redis.ask("EXISTS", key).strip() for key in held(redis)), "a lease")
-        first = next(one for one in holders if is_told(one))
+        first = until(lambda: next((one for one in holders if is_told(one)), None), "one of them knows")
         second = next(one for one in holders if one is not first)
         first.send_signal(signal.SIGKILL)
         assert second.stdout.readline() == "a granted\n"

@@ -419,7 +419,7 @@ def test_tls_with_a_certificate_to_show(tmp_path, certificates):
 
 
 def test_what_is_published_is_heard(redis):
-    with Client(redis.url).until_up() as client:
+    with Client(redis.url, **PATIENT).until_up() as client:
         client.tell("hear one", "hear two")
         until(lambda: redis.ask("PUBLISH", "one", "hello").strip() == b"1", "a listener")
         until(lambda: redis.ask("PUBLISH", "two", "there").strip() == b"1", "a listener")
@@ -430,7 +430,7 @@ def test_what_is_published_is_heard(redis):
 
 
 def test_channels_are_heard_again_after_a_break(tmp_path):
-    with Redis(tmp_path) as mortal, Client(mortal.url).until_up() as client:
+    with Redis(tmp_path) as mortal, Client(mortal.url, **PATIENT).until_up() as client:
         client.tell("hear ch")
         until(lambda: mortal.ask("PUBLISH", "ch", "1").strip() == b"1", "a listener")
         mortal.kill()
@@ -449,8 +449,7 @@ def test_a_silent_connection_for_channels_is_made_anew(proxy, redis):
         proxy.mute()
         until(lambda: proxy.taken > before, "another connection")
         proxy.unmute()
-        until(lambda: redis.ask("PUBLISH", "ch", "2").strip() != b"0", "a listener")
-        assert client.heard("message", 2)[-1] == "ch 2"
+        until(lambda: redis.ask("PUBLISH", "ch", "2") and "message ch 2" in list(client.lines), "it is heard again")
 
 
 # ---- a cluster

@@ -294,7 +294,7 @@ static void renewed(const char *url)
 {
     ration_semaphore_options options = options_of(1);
 
-    options.rule.lease_ttl_us = 1500 * MS;
+    options.rule.lease_ttl_us = 3000 * MS;
 
     process a = start(url, &options), b = start(url, &options);
 
