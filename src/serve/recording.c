@@ -38,7 +38,7 @@ struct rn_recording {
     uint64_t part_bytes;
     uint64_t part_written;
     uint64_t written;
-    unsigned parts; /* the number of the last one */
+    unsigned parts;  /* the number of the last one */
     char error[160]; /* "" while it goes on */
 };
 
