@@ -56,7 +56,8 @@ rn_member_call *rn_member_call_new(rn_member *m, rn_script_name script, const rn
     return call;
 }
 
-void rn_member_call_free(rn_member_call *call)
+/* The one that was to come after it. */
+static rn_member_call *call_drop(rn_member_call *call)
 {
     rn_member *const m = call->member;
     rn_member_lease *const lease = rn_member_lease_find(m, call->lease);
@@ -71,11 +72,20 @@ void rn_member_call_free(rn_member_call *call)
     rn_mem_free(&m->mem, call->many);
     rn_mem_free(&m->mem, call->windows);
     rn_mem_free(&m->mem, call);
-    if (then != NULL && m->store == NULL) {
-        rn_member_call_free(then); /* the end */
-    } else if (then != NULL) {
+    return then;
+}
+
+void rn_member_call_free(rn_member_call *call)
+{
+    rn_member *const m = call->member;
+    rn_member_call *then = call_drop(call);
+
+    if (then != NULL && m->store != NULL) {
         call_transmit(m, then);
+        return;
     }
+    while (then != NULL) /* the end */
+        then = call_drop(then);
 }
 
 /* ---- later */
@@ -144,7 +154,7 @@ static void call_fail(rn_member_call *call)
     if (call->script == RN_SCRIPT_ADMIT)
         rn_member_admitted(m, call, NULL);
     if (call->script == RN_SCRIPT_ADMIT || call->script == RN_SCRIPT_COLLECT || call->script == RN_SCRIPT_ADVANCE) {
-        rn_member_call_free(call);
+        (void)call_drop(call); /* nothing comes after these */
     } else {
         call_put_off(call);
     }

@@ -33,6 +33,11 @@ static void check_add(rn_member *m, ration_text account, const rn_fleet_event *w
     SLIST_INSERT_HEAD(&m->checks, check, link);
 }
 
+static void check_unlink(rn_member *m, rn_member_due_check *check)
+{
+    SLIST_REMOVE(&m->checks, check, rn_member_due_check, link);
+}
+
 /* The newest of that account, which with all older ones is forgotten. Freed by the caller; NULL: there is none. */
 static rn_member_due_check *check_take(rn_member *m, ration_text account)
 {
@@ -43,7 +48,7 @@ static rn_member_due_check *check_take(rn_member *m, ration_text account)
         next = SLIST_NEXT(check, link);
         if (!rn_text_eq((ration_text){check->text, check->account_size}, account))
             continue;
-        SLIST_REMOVE(&m->checks, check, rn_member_due_check, link);
+        check_unlink(m, check);
         if (found == NULL) {
             found = check;
         } else {

@@ -58,12 +58,12 @@ typedef struct rn_member_lease {
     ration_time asked_at;
     ration_time deadline; /* of its wait */
     ration_time granted_at;
-    ration_time ends_at;    /* as declared; RATION_NEVER_US: not */
-    ration_time expires_at; /* in the store, at the latest */
-    bool own;               /* whoever holds it renews it; else the member does */
-    bool waits;             /* the answer has not been at once */
-    bool called;            /* a message has come before the answer that it waits */
-    int tries;              /* of an admission whose connection broke */
+    ration_time ends_at;         /* as declared; RATION_NEVER_US: not */
+    ration_time expires_at;      /* in the store, at the latest */
+    bool own;                    /* whoever holds it renews it; else the member does */
+    bool waits;                  /* the answer has not been at once */
+    bool called;                 /* a message has come before the answer that it waits */
+    int tries;                   /* of an admission whose connection broke */
     struct rn_member_call *told; /* the last that was told of it and is not answered */
     rn_member_event answer, lost;
 } rn_member_lease;
@@ -92,7 +92,7 @@ typedef struct rn_member_call {
     ration_text provider;     /* of an advance: the world's */
     void *block;
     struct rn_member_call *then; /* about the same lease, and to come after it */
-    ration_lease *many; /* a renewal, a collect */
+    ration_lease *many;          /* a renewal, a collect */
     size_t many_count;
     rn_call_window *windows; /* that were asked for: RN_CALL_WINDOWS_MAX; NULL: none was */
     size_t window_count;
@@ -269,7 +269,7 @@ void rn_member_enter(rn_member *m, rn_member_lease *lease);
 /* ---- member_circuit.c */
 
 /* A breaker has changed, or a health check is due that this member is to make. Without memory it is not told. */
-void rn_member_tell_circuit(rn_member *m, rn_member_world *world, const rn_fleet_event *event);
+void rn_member_tell_circuit(rn_member *m, rn_member_world *world, const rn_fleet_event *what);
 int rn_member_health(rn_decider *d, ration_time now, ration_text account, bool ok);
 /* Let time pass where health checks fall due. */
 void rn_member_circuits_advance(rn_member *m);

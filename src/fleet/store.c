@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "net/clock.h"
 
 #define TIMEOUT_US INT64_C(250000)
 #define CALLS_MAX 4096
@@ -30,15 +31,12 @@
 
 uint64_t rn_store_now_ms(void)
 {
-    return uv_hrtime() / 1000000;
+    return (uint64_t)rn_clock_ticks() / 1000;
 }
 
 void rn_store_timer_start(uv_timer_t *timer, uv_timer_cb ring, uint64_t wait_ms)
 {
-    const uint64_t now_ms = rn_store_now_ms();
-    const uint64_t turn_ms = uv_now(timer->loop);
-
-    (void)uv_timer_start(timer, ring, now_ms > turn_ms ? wait_ms + (now_ms - turn_ms) : wait_ms, 0);
+    (void)uv_timer_start(timer, ring, wait_ms + rn_clock_turn_age_ms(timer->loop), 0);
 }
 
 /* xorshift: enough for jitter. */
@@ -416,7 +414,7 @@ int rn_store_open(uv_loop_t *loop, const rn_store_options *options, rn_store **o
     }
     store->loop = loop;
     store->timer_ms = UINT64_MAX;
-    store->random = uv_hrtime() ^ ((uint64_t)getpid() << 32) ^ (uint64_t)(uintptr_t)store;
+    store->random = (uint64_t)rn_clock_ticks() ^ ((uint64_t)getpid() << 32) ^ (uint64_t)(uintptr_t)store;
     store->random |= 1;
     TAILQ_INIT(&store->nodes);
     TAILQ_INIT(&store->all);

@@ -152,7 +152,7 @@ static bool map_read(rn_store *store, const redisReply *reply)
 
     if (!good)
         return false;
-    memset(store->slots, 0, RN_STORE_SLOTS * sizeof *store->slots);
+    memset(store->slots, 0, RN_STORE_SLOTS * sizeof(rn_store_node *));
     TAILQ_FOREACH (node, &store->nodes, link) {
         node->mapped = node->asked = false;
     }

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <uv.h>
+
 #define STEP_US INT64_C(2000000)     /* this far ahead is followed at once */
 #define NOTED_US INT64_C(100000)     /* a fall of the wall clock by this much is counted */
 #define SLOWER INT64_C(100)          /* 1 % */
@@ -132,4 +134,12 @@ ration_time rn_clock_now(rn_clock *clock)
 int64_t rn_clock_ticks(void)
 {
     return read_us(CLOCK_MONOTONIC);
+}
+
+uint64_t rn_clock_turn_age_ms(const uv_loop_t *loop)
+{
+    const uint64_t now_ms = (uint64_t)rn_clock_ticks() / 1000;
+    const uint64_t turn_ms = uv_now(loop);
+
+    return now_ms > turn_ms ? now_ms - turn_ms : 0;
 }

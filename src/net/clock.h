@@ -7,6 +7,8 @@
 
 #include <ration/types.h>
 
+struct uv_loop_s;
+
 /*
  * The one clock of the process: CLOCK_BOOTTIME anchored to the wall clock at start (specification, chapter 7).
  *
@@ -43,5 +45,8 @@ ration_time rn_clock_now(rn_clock *clock);
 
 /** Microseconds of a clock that never steps, to tell how long something took. On any thread. */
 int64_t rn_clock_ticks(void);
+
+/** How many milliseconds ago this turn of a loop began, from where libuv counts what a timer is to wait. */
+uint64_t rn_clock_turn_age_ms(const struct uv_loop_s *loop);
 
 #endif

@@ -31,6 +31,8 @@
 #include <openssl/ssl.h>
 #include <uv.h>
 
+#include "net/clock.h"
+
 #define STAGE_BYTES 16384 /* one record of TLS */
 
 struct rn_connector {
@@ -146,9 +148,7 @@ static int curl_wants_timer(CURLM *multi, long wait_ms, void *user)
     if (wait_ms < 0)
         return uv_timer_stop(&c->timer);
 
-    const uint64_t now_ms = uv_hrtime() / 1000000 + 1;
-    const uint64_t turn_ms = uv_now(c->loop);
-    const uint64_t late_ms = now_ms > turn_ms ? now_ms - turn_ms : 0;
+    const uint64_t late_ms = rn_clock_turn_age_ms(c->loop) + 1;
 
     return uv_timer_start(&c->timer, curl_time_is_up, wait_ms == 0 ? 0 : (uint64_t)wait_ms + late_ms, 0);
 }
