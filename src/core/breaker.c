@@ -177,6 +177,8 @@ int rn_breaker_spec_init(rn_breaker_spec *spec, const ration_breaker_rule *rule,
     return RATION_OK;
 }
 
+#define CHECKS_MISSED 1000 /* in one leap of time: nobody was there who would have run them */
+
 /* ---- states ---- */
 
 /* `us` after `now`, at most the last instant there is; never, if that is not after `now`. */
@@ -461,6 +463,20 @@ rn_breaker_change rn_breaker_advance(rn_breaker *b, ration_time now)
         return RN_BREAKER_REPLACED;
     }
     return RN_BREAKER_SAME;
+}
+
+void rn_breaker_skip(rn_breaker *b, ration_time last)
+{
+    const bool closed = b->state == RATION_BREAKER_CLOSED;
+    const int64_t span_us = closed ? b->spec->rule.idle_interval_us : b->delay_us;
+
+    if (!b->check_out || !rn_time_known(b->until) || rn_time_before(last, b->until))
+        return;
+
+    const int64_t missed = (last.us - b->until.us) / span_us;
+
+    if (missed >= CHECKS_MISSED)
+        b->until = breaker_after(rn_time_add(b->until, missed * span_us), span_us);
 }
 
 ration_time rn_breaker_retry_at(const rn_breaker *b)

@@ -89,6 +89,9 @@ rn_breaker_change rn_breaker_health(rn_breaker *breaker, ration_time now, bool o
 ration_time rn_breaker_next(const rn_breaker *breaker);
 /* Do one thing that is due at `now`; SAME: nothing was. After CHECK the next is due one back-off delay later. */
 rn_breaker_change rn_breaker_advance(rn_breaker *breaker, ration_time now);
+/* Where very many checks fall due until `last` while one is out, the next is the first after it: nobody is there who
+ * would run the others. */
+void rn_breaker_skip(rn_breaker *breaker, ration_time last);
 /* When a refused request may try again; RATION_NEVER_US: closed, or not known. */
 ration_time rn_breaker_retry_at(const rn_breaker *breaker);
 /* Equals a new one: nothing that it knows would be missed. Never with an idle probe, whose checks would end. */

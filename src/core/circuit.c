@@ -51,7 +51,10 @@ static void circuit_changed(ration_engine *engine, rn_circuit *circuit, rn_break
 
 void rn_circuit_due(ration_engine *engine, rn_circuit *circuit)
 {
-    circuit_changed(engine, circuit, rn_breaker_advance(&circuit->breaker, engine->now));
+    const rn_breaker_change change = rn_breaker_advance(&circuit->breaker, engine->now);
+
+    rn_breaker_skip(&circuit->breaker, engine->until);
+    circuit_changed(engine, circuit, change);
 }
 
 bool rn_circuit_bars(const rn_lease *lease)

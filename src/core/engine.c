@@ -357,6 +357,7 @@ void rn_catch_up(ration_engine *engine, ration_time now)
 {
     ration_time next;
 
+    engine->until = now;
     while ((next = rn_alarms_next(&engine->timers)).us <= now.us) {
         engine->now = rn_time_max(engine->now, next);
         instant_pass(engine);

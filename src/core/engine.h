@@ -41,6 +41,7 @@ struct ration_engine {
     size_t blocking_count, blocking_capacity;
     bool blocking_failed; /* there was no memory for all of them */
     ration_time now;      /* the newest instant seen */
+    ration_time until;    /* the instant that time is being carried on to, while it is */
     uint64_t serial;
     uint64_t grants;
     uint64_t held;

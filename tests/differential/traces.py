@@ -198,8 +198,8 @@ class Trace:
             duration = r.choice([1000, SECOND, MINUTE])
             rule["duration"] = f"{duration // 1000}ms"
             self.spans += [duration, duration]
-        checked = self.focus == "breaker" and r.random() < 0.4 # the engine tells of each check that falls due
-        first = r.choice([SECOND, 7 * SECOND] if checked else [1000, SECOND, 7 * SECOND])
+        checked = self.focus == "breaker" and r.random() < 0.4
+        first = r.choice([1000, SECOND, 7 * SECOND])
         rule["backoff"] = r.choice([{"delay": f"{first // 1000}ms"}, {"initial": f"{first // 1000}ms", "multiplier": 2},
                                     {"initial": f"{first // 1000}ms", "multiplier": 1.00003, "max": "20s"}])
         self.spans += [first, first, 2 * first]

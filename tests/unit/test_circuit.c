@@ -187,6 +187,30 @@ static void health_checks_close_it(void **state)
     world_fini(&w);
 }
 
+/* A program that stood still for a year is told of one check, not of one for each delay of it. */
+static void checks_that_nobody_could_run(void **state)
+{
+    ration_breaker_rule rule = probing;
+    const int64_t year_ms = INT64_C(365) * 86400 * 1000;
+
+    (void)state;
+    rule.recovery = RATION_RECOVERY_HEALTH_CHECK;
+    rule.check_path = "/health";
+    rule.backoff_initial_us = 300;
+    rule.backoff_multiplier = (ration_ratio){0, 0};
+    begin(&slot, 1, rule);
+    trip(0);
+    CHECK_STR(world_events(&w), "open acc;");
+    world_advance(&w, MS(year_ms) + 1);
+    CHECK_STR(world_events(&w), "check acc;");
+    CHECK_STR(world_ask(&w, MS(year_ms) + 1, "a"), "circuit_open - acc 299us"); /* the delays have gone on */
+    world_advance(&w, MS(year_ms) + 300);
+    CHECK_STR(world_events(&w), "check acc;");
+    world_advance(&w, MS(year_ms) + 900); /* these could have been run */
+    CHECK_STR(world_events(&w), "check acc;check acc;");
+    world_fini(&w);
+}
+
 static void idle_probes_open_a_quiet_circuit(void **state)
 {
     ration_breaker_rule rule = probing;
@@ -289,6 +313,7 @@ int main(void)
         cmocka_unit_test(lost_probes_are_replaced),
         cmocka_unit_test(late_results_and_saturation_change_nothing),
         cmocka_unit_test(health_checks_close_it),
+        cmocka_unit_test(checks_that_nobody_could_run),
         cmocka_unit_test(idle_probes_open_a_quiet_circuit),
         cmocka_unit_test(scopes),
         cmocka_unit_test(what_a_status_means_can_be_said),
