@@ -570,6 +570,7 @@ static int store_open(rn_member *m, const rn_member_options *options, char *faul
         .ca_file = options->settings->ca,
         .connect_timeout_us = options->settings->connect_us,
         .command_timeout_us = options->settings->command_us,
+        .backoff_us = options->settings->backoff_us,
         .wait = options->settings->replicas,
         .changed = on_store,
         .changed_ctx = m,

@@ -28,7 +28,7 @@ typedef struct rn_member_settings {
     const char *name; /* of the fleet */
     const char *ca;   /* NULL: the system's */
     int64_t connect_us, command_us;
-    int64_t backoff_us;  /* whoever is refused meanwhile comes back after it */
+    int64_t backoff_us;  /* between two tries to reach it, at most; whoever is refused meanwhile comes back after it */
     int64_t local_limit; /* RATION_UNSET: none is granted while the store is away */
     int64_t lease_ttl_us, waiter_ttl_us;
     unsigned replicas;

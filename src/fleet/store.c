@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "net/clock.h"
 
+#define BACKOFF_US (2 * INT64_C(1000000))
 #define TIMEOUT_US INT64_C(250000)
 #define CALLS_MAX 4096
 #define DELAY_FIRST_MS UINT64_C(5)
@@ -322,6 +323,8 @@ static bool options_copy(rn_store *store, const rn_store_options *options)
         to->connect_timeout_us = TIMEOUT_US;
     if (to->command_timeout_us <= 0)
         to->command_timeout_us = TIMEOUT_US;
+    if (to->backoff_us <= 0)
+        to->backoff_us = BACKOFF_US;
     if (to->max_calls == 0)
         to->max_calls = CALLS_MAX;
     return true;

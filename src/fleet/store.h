@@ -36,6 +36,7 @@ typedef struct rn_store_options {
     const char *key_file;
     int64_t connect_timeout_us; /* to a connection on which Redis has answered; 250 ms */
     int64_t command_timeout_us; /* 250 ms */
+    int64_t backoff_us;         /* the longest pause between two tries to connect; 2 s */
     size_t max_calls;           /* outstanding; 4096 */
     unsigned wait;              /* replicas that should have what a script wrote before it is answered; 0 */
     /* The state has changed; `text` says why it is down. Never from within a function of the store. */

@@ -7,14 +7,14 @@
  */
 #include "fleet/store_backoff.h"
 
-uint64_t rn_backoff_ms(unsigned tries, uint32_t random)
+uint64_t rn_backoff_ms(unsigned tries, uint64_t last_ms, uint32_t random)
 {
     uint64_t whole = RN_BACKOFF_FIRST_MS;
 
-    for (unsigned i = 1; i < tries && whole < RN_BACKOFF_LAST_MS; i++)
+    for (unsigned i = 1; i < tries && whole < last_ms; i++)
         whole *= 2;
-    if (whole > RN_BACKOFF_LAST_MS)
-        whole = RN_BACKOFF_LAST_MS;
+    if (whole > last_ms)
+        whole = last_ms;
 
     const uint64_t half = whole / 2;
 

@@ -5,10 +5,9 @@
 #include <stdint.h>
 
 #define RN_BACKOFF_FIRST_MS 50
-#define RN_BACKOFF_LAST_MS 2000
 
-/* How long to wait after so many vain tries, at least one: 50 ms, doubled by each, at most 2 s; of that between half
- * and all, by `random`, so that those whom one failure has cut off do not come back at once. */
-uint64_t rn_backoff_ms(unsigned tries, uint32_t random);
+/* How long to wait after so many vain tries, at least one: 50 ms, doubled by each, at most `last_ms`; of that between
+ * half and all, by `random`, so that those whom one failure has cut off do not come back at once. */
+uint64_t rn_backoff_ms(unsigned tries, uint64_t last_ms, uint32_t random);
 
 #endif

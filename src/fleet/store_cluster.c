@@ -190,7 +190,9 @@ static void map_failed(rn_store *store)
     store->map_refused = !store->map_known && store->map_text[0] != '\0';
     store->map_wanted = true;
     store->map_failures++;
-    rn_store_timer_start(&store->map_timer, map_ring, rn_backoff_ms(store->map_failures, rn_store_random(store)));
+    rn_store_timer_start(
+        &store->map_timer, map_ring,
+        rn_backoff_ms(store->map_failures, (uint64_t)store->options.backoff_us / 1000, rn_store_random(store)));
     rn_store_look(store);
     rn_store_kick(store);
 }

@@ -334,7 +334,7 @@ void rn_node_break(rn_store_node *node, const char *text)
     if (!again && !node_has_other_place(node)) {
         node->failures++;
         node->down = !retired || node->failures > PATIENCE;
-        pause_ms = rn_backoff_ms(node->failures, rn_store_random(store));
+        pause_ms = rn_backoff_ms(node->failures, (uint64_t)store->options.backoff_us / 1000, rn_store_random(store));
     }
     while ((call = TAILQ_FIRST(&node->held)) != NULL || (call = TAILQ_FIRST(&node->sent)) != NULL ||
            (node->down && (call = TAILQ_FIRST(&node->queued)) != NULL))

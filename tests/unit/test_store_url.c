@@ -170,28 +170,31 @@ static void test_backoff(void **state)
 {
     static const struct {
         unsigned tries;
+        uint64_t last_ms;
         uint32_t random;
         uint64_t want;
     } rows[] = {
-        {1, 0, 25},
-        {1, 25, 50},
-        {1, 26, 25},
-        {2, 0, 50},
-        {2, 50, 100},
-        {5, 0, 400},
-        {5, 400, 800},
-        {6, 0, 800},
-        {6, 800, 1600},
-        {7, 0, 1000},
-        {7, 1000, 2000},
-        {7, 1001, 1000},
-        {4000000000U, 0, 1000},
-        {4000000000U, 1000, 2000},
+        {1, 2000, 0, 25},
+        {1, 2000, 25, 50},
+        {1, 2000, 26, 25},
+        {2, 2000, 0, 50},
+        {2, 2000, 50, 100},
+        {5, 2000, 0, 400},
+        {5, 2000, 400, 800},
+        {6, 2000, 0, 800},
+        {6, 2000, 800, 1600},
+        {7, 2000, 0, 1000},
+        {7, 2000, 1000, 2000},
+        {7, 2000, 1001, 1000},
+        {4000000000U, 2000, 0, 1000},
+        {4000000000U, 2000, 1000, 2000},
+        {7, 300, 150, 300}, /* another bound */
+        {1, 10, 5, 10},     /* below the first pause */
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        CHECK_EQ(rn_backoff_ms(rows[i].tries, rows[i].random), rows[i].want);
+        CHECK_EQ(rn_backoff_ms(rows[i].tries, rows[i].last_ms, rows[i].random), rows[i].want);
 }
 
 static void test_places(void **state)
