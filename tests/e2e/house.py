@@ -2,14 +2,17 @@
 """What the tests share: a gateway process, raw clients, and waiting for what must happen by a deadline."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
+import termios
 import threading
 import time
 
@@ -174,7 +177,8 @@ class Client:
 
 
 class Process:
-    """A process whose lines on standard error are kept."""
+    """A process whose lines on standard error are kept. They are read under the lock: whoever has that and finds
+    nothing unread has heard all of them."""
 
     def __init__(self, arguments, **options):
         self.lines = []
@@ -184,13 +188,20 @@ class Process:
         self.reader.start()
 
     def read(self):
-        for line in self.popen.stderr:
+        pipe, rest, data = self.popen.stderr.fileno(), b"", True
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        while data:
+            poll.poll()
             with self.changed:
-                self.lines.append(line.decode(errors="replace").rstrip("\n"))
+                data = os.read(pipe, 65536)
+                *lines, rest = (rest + data).split(b"\n")
+                if not data and rest:
+                    lines.append(rest)
+                self.lines += [line.decode(errors="replace") for line in lines]
+                if not data:
+                    self.lines.append(None)
                 self.changed.notify_all()
-        with self.changed:
-            self.lines.append(None)
-            self.changed.notify_all()
 
     def line(self, pattern, deadline=DEADLINE):
         """The first line that matches, as it comes."""
@@ -207,8 +218,18 @@ class Process:
                 if not self.changed.wait(max(0, end - time.monotonic())):
                     raise AssertionError(f"no {pattern!r} in {self.lines}")
 
+    def heard(self):
+        """The lines that it has written until now."""
+
+        def lines():
+            with self.changed:
+                unread = fcntl.ioctl(self.popen.stderr, termios.FIONREAD, bytes(4))
+                return None if any(unread) else [[line for line in self.lines if line is not None]]
+
+        return until(lines, "all is read")[0]
+
     def text(self):
-        return "\n".join(line for line in self.lines if line is not None)
+        return "\n".join(self.heard())
 
     def signal(self, number):
         self.popen.send_signal(number)
