@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: bench_fleet URL
+ * usage: bench_fleet URL [ROW]
  *
- * What an admission and a release cost in a Redis: commands of scripts and server time, by kind of limit, beside a
- * script that does nothing, in the same run. By the store's own figures (INFO commandstats), so that neither the way
- * there nor this program counts. The store should do nothing else meanwhile.
+ * What an admission and a release cost in a Redis: commands of scripts, time of scripts, and processor time of the
+ * whole call, by kind of limit, beside a script that does nothing, in the same run. By the store's own figures (INFO),
+ * so that neither the way there nor this program counts. The store should do nothing else meanwhile. The rate is that
+ * of an empty script's processor time to the call's. With ROW only the rows whose names contain it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 #include "base/text.h"
 #include "fleet/fleet.h"
 
-#define BATCHES 400
-#define CALLS (10 * BATCHES)
+#define BATCHES 200
+#define PER_BATCH 20
+#define CALLS (PER_BATCH * BATCHES)
 #define TIMEOUT_US (5 * INT64_C(1000000))
 
 #define RULES(LIMITS)                                                                                                  \
@@ -57,6 +59,7 @@ static const struct row {
 /* What the store has spent since the figures were reset. */
 typedef struct figures {
     double script_us; /* a script */
+    double cpu_us;    /* of the server, a call with all that belongs to it */
     double commands;  /* of a script */
 } figures;
 
@@ -75,13 +78,36 @@ static redisReply *command(rn_redis *redis, size_t count, const ration_text *wor
     return reply;
 }
 
-static void figures_reset(rn_redis *redis)
+static double cpu_spent(const char *info)
 {
-    freeReplyObject(command(redis, 2, (const ration_text[]){{"CONFIG", 6}, {"RESETSTAT", 9}}));
+    const char *const user = strstr(info, "used_cpu_user:");
+    const char *const system = strstr(info, "used_cpu_sys:");
+
+    if (user == NULL || system == NULL)
+        die("the store does not tell its processor time");
+    return 1e6 * (strtod(user + strlen("used_cpu_user:"), NULL) + strtod(system + strlen("used_cpu_sys:"), NULL));
 }
 
-static figures figures_read(rn_redis *redis)
+static double cpu_us(rn_redis *redis)
 {
+    redisReply *const reply = command(redis, 2, (const ration_text[]){{"INFO", 4}, {"cpu", 3}});
+    const double us = cpu_spent(reply->str);
+
+    freeReplyObject(reply);
+    return us;
+}
+
+static double figures_reset(rn_redis *redis)
+{
+    freeReplyObject(command(redis, 2, (const ration_text[]){{"CONFIG", 6}, {"RESETSTAT", 9}}));
+    return cpu_us(redis);
+}
+
+/* Since `figures_reset` has returned `cpu_before`. Of the time, what asking for it costs is taken away. */
+static figures figures_read(rn_redis *redis, double cpu_before)
+{
+    const double cpu_asked = cpu_us(redis);
+    const double asking = cpu_us(redis) - cpu_asked;
     redisReply *const reply = command(redis, 2, (const ration_text[]){{"INFO", 4}, {"commandstats", 12}});
     double commands = 0;
     double scripts = 0;
@@ -102,36 +128,54 @@ static figures figures_read(rn_redis *redis)
         }
     }
     freeReplyObject(reply);
-    return scripts > 0 ? (figures){script_us / scripts, commands / scripts} : (figures){0};
+    if (scripts <= 0)
+        return (figures){0};
+    return (figures){script_us / scripts, (cpu_asked - cpu_before - asking) / scripts, commands / scripts};
 }
 
-/* The best of all batches, for what else the machine does costs time and no commands. */
-static void add(figures *sum, const figures *more)
+static int by_size(const void *a, const void *b)
 {
-    if (sum->script_us <= 0 || more->script_us < sum->script_us)
-        sum->script_us = more->script_us;
-    sum->commands += more->commands / BATCHES;
+    const double left = *(const double *)a;
+    const double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Times: a low quantile of all batches, for what else the machine does costs time, and no commands. */
+static figures figures_of(const figures *batches)
+{
+    static double script_us[BATCHES];
+    static double cpu[BATCHES];
+    figures all = {0};
+
+    for (int i = 0; i < BATCHES; i++) {
+        script_us[i] = batches[i].script_us;
+        cpu[i] = batches[i].cpu_us;
+        all.commands += batches[i].commands / BATCHES;
+    }
+    qsort(script_us, BATCHES, sizeof script_us[0], by_size);
+    qsort(cpu, BATCHES, sizeof cpu[0], by_size);
+    all.script_us = script_us[BATCHES / 10];
+    all.cpu_us = cpu[BATCHES / 10];
+    return all;
 }
 
 static figures empty_script(rn_redis *redis)
 {
+    static figures batches[BATCHES];
     redisReply *const sha = command(redis, 3, (const ration_text[]){{"SCRIPT", 6}, {"LOAD", 4}, {"return 1", 8}});
 
-    figures all = {0};
-
     for (int batch = 0; batch < BATCHES; batch++) {
-        figures some;
+        const double before = figures_reset(redis);
 
-        figures_reset(redis);
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < PER_BATCH; i++) {
             freeReplyObject(
                 command(redis, 3, (const ration_text[]){{"EVALSHA", 7}, {sha->str, (size_t)sha->len}, {"0", 1}}));
         }
-        some = figures_read(redis);
-        add(&all, &some);
+        batches[batch] = figures_read(redis, before);
     }
     freeReplyObject(sha);
-    return all;
+    return figures_of(batches);
 }
 
 static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_route **routes)
@@ -145,8 +189,8 @@ static void admit_all(rn_fleet *fleet, const struct row *row, int batch, rn_rout
     if (row->tenants > 0)
         request.tenant = (ration_text){"t0", 2};
     request.ttl_us = 30 * INT64_C(1000000);
-    for (int i = 0; i < 10; i++) {
-        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
+    for (int i = 0; i < PER_BATCH; i++) {
+        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", PER_BATCH * batch + i)};
 
         if (rn_fleet_submit(fleet, (ration_time){0}, &request, name, &decision, &routes[i]) != RATION_OK)
             die(fleet->text);
@@ -159,8 +203,8 @@ static void release_all(rn_fleet *fleet, int batch, rn_route *const *routes)
 {
     char id[24] = "";
 
-    for (int i = 0; i < 10; i++) {
-        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", 10 * batch + i)};
+    for (int i = 0; i < PER_BATCH; i++) {
+        const ration_text name = {id, (size_t)snprintf(id, sizeof id, "%d", PER_BATCH * batch + i)};
 
         if (rn_fleet_release(fleet, (ration_time){0}, routes[i], name, NULL) != RATION_OK)
             die(fleet->text);
@@ -193,12 +237,14 @@ static char *share_rules(const struct row *row)
     return text;
 }
 
-/* Ten leases at a time, as often as it takes. */
+/* Some leases at a time, as often as it takes. */
 static void measure(const char *url, const struct row *row, figures *admit, figures *release)
 {
+    static figures admits[BATCHES];
+    static figures releases[BATCHES];
     ration_config *config = NULL;
     ration_config_faults faults = {0};
-    rn_route *routes[10];
+    rn_route *routes[PER_BATCH];
     rn_fleet fleet;
     char *const made = row->rules == NULL ? share_rules(row) : NULL;
     const char *const text = made != NULL ? made : row->rules;
@@ -215,20 +261,19 @@ static void measure(const char *url, const struct row *row, figures *admit, figu
 
     if (rn_fleet_init(&fleet, &options, (ration_time){0}) != RATION_OK)
         die(fleet.text);
-    admit_all(&fleet, row, CALLS, routes);
-    release_all(&fleet, CALLS, routes);
+    admit_all(&fleet, row, BATCHES, routes);
+    release_all(&fleet, BATCHES, routes);
     for (int batch = 0; batch < BATCHES; batch++) {
-        figures some;
+        double before = figures_reset(&fleet.redis);
 
-        figures_reset(&fleet.redis);
         admit_all(&fleet, row, batch, routes);
-        some = figures_read(&fleet.redis);
-        add(admit, &some);
-        figures_reset(&fleet.redis);
+        admits[batch] = figures_read(&fleet.redis, before);
+        before = figures_reset(&fleet.redis);
         release_all(&fleet, batch, routes);
-        some = figures_read(&fleet.redis);
-        add(release, &some);
+        releases[batch] = figures_read(&fleet.redis, before);
     }
+    *admit = figures_of(admits);
+    *release = figures_of(releases);
     (void)rn_fleet_erase(&fleet);
     rn_fleet_fini(&fleet);
     ration_config_free(config);
@@ -238,8 +283,8 @@ int main(int argc, char **argv)
 {
     rn_redis redis;
 
-    if (argc != 2) {
-        (void)fprintf(stderr, "usage: bench_fleet URL\n");
+    if (argc != 2 && argc != 3) {
+        (void)fprintf(stderr, "usage: bench_fleet URL [ROW]\n");
         return 2;
     }
     if (rn_redis_open(&redis, &(rn_redis_options){.url = argv[1], .timeout_us = TIMEOUT_US}) != RATION_OK)
@@ -247,15 +292,20 @@ int main(int argc, char **argv)
 
     const figures empty = empty_script(&redis);
 
-    (void)printf("an empty script: %.2f us\n\n%-28s %24s %24s\n%-28s %8s %8s %6s %8s %8s\n", empty.script_us, "",
-                 "admit", "release", "", "commands", "us", "rate", "commands", "us");
+    (void)printf(
+        "an empty script: %.2f us, as a call %.1f us\n\n%-26s %33s %33s\n%-26s %8s %8s %8s %6s %8s %8s %8s %6s\n",
+        empty.script_us, empty.cpu_us, "", "admit", "release", "", "commands", "script", "call", "rate", "commands",
+        "script", "call", "rate");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         figures admit = {0};
         figures release = {0};
 
+        if (argc == 3 && strstr(rows[i].name, argv[2]) == NULL)
+            continue;
         measure(argv[1], &rows[i], &admit, &release);
-        (void)printf("%-28s %8.1f %8.1f %5.0f%% %8.1f %8.1f\n", rows[i].name, admit.commands, admit.script_us,
-                     100 * empty.script_us / admit.script_us, release.commands, release.script_us);
+        (void)printf("%-26s %8.1f %8.1f %8.1f %5.0f%% %8.1f %8.1f %8.1f %5.0f%%\n", rows[i].name, admit.commands,
+                     admit.script_us, admit.cpu_us, 100 * empty.cpu_us / admit.cpu_us, release.commands,
+                     release.script_us, release.cpu_us, 100 * empty.cpu_us / release.cpu_us);
     }
     rn_redis_close(&redis);
     return 0;
