@@ -429,7 +429,7 @@ static void report_lease(const rn_member *m, const rn_member_lease *lease, const
         .cost = lease->ask.cost,
         .since = waiting ? lease->asked_at : lease->granted_at,
         .ends_at = waiting ? lease->deadline : lease->ends_at,
-        .ttl_until = waiting || !lease->own ? (ration_time){RATION_NEVER_US} : lease->expires_at,
+        .ttl_until.us = waiting || !lease->own ? RATION_NEVER_US : lease->expires_at.us,
         .overrun = !waiting && rn_time_before(lease->ends_at, rn_member_now(m)),
     };
 
