@@ -64,9 +64,9 @@ typedef enum ration_semaphore_metric_kind {
     RATION_SEMAPHORE_ACQUIRED = 1, /* `span_us`: the wait */
     RATION_SEMAPHORE_REFUSED,      /* `reason`; `span_us`: the wait */
     RATION_SEMAPHORE_RELEASED,     /* `outcome`; `span_us`: how long it was held */
-    RATION_SEMAPHORE_LOST,  /* the store was away, or the process stood still, for longer than its time to live */
-    RATION_SEMAPHORE_LIMIT, /* `value`: the limit, whole units */
-    RATION_SEMAPHORE_AWAY,  /* the store is; `value`: the local limit, 0: none */
+    RATION_SEMAPHORE_LOST,         /* its semaphore was disposed of, and its time to live is over */
+    RATION_SEMAPHORE_LIMIT,        /* `value`: the limit, whole units */
+    RATION_SEMAPHORE_AWAY,         /* the store is; `value`: the local limit, 0: none */
     RATION_SEMAPHORE_BACK,
 } ration_semaphore_metric_kind;
 
@@ -110,8 +110,8 @@ typedef struct ration_acquire {
     }
 
 /**
- * Make a semaphore. Nothing is written to the store before the first acquire, which seeds the limit, and an unreachable
- * store is no error.
+ * Make a semaphore. Nothing of it is written to the store before the first acquire, which seeds the limit, only that
+ * this process is there; and an unreachable store is no error.
  *
  * Ownership  Copies the options; borrows the fleet.
  * Errors     RATION_ERR_CONFIG with `*fault` (may be NULL) naming the key; RATION_ERR_INVALID; RATION_ERR_NOMEM.
@@ -135,7 +135,8 @@ RATION_API RATION_MUST_CHECK int ration_semaphore_acquire(ration_semaphore *sema
                                                           ration_decision *out);
 /**
  * End a lease; the outcome is what the limit learns from. Does not wait for the store: an outcome that cannot be
- * delivered is kept until it can be, or until the lease has lapsed.
+ * delivered is kept until it can be, or until the lease has lapsed; and an acquire that follows at once and may not
+ * wait may still find the slot taken.
  *
  * Idempotent: a lease that has ended, however, stays so, and RATION_OK is returned. RATION_ERR_INVALID: no lease.
  */

@@ -33,6 +33,7 @@ static void pause_ms(int64_t ms)
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 static int errors, lost, metrics[RATION_SEMAPHORE_BACK + 1];
 static int64_t told_limit;
+static ration_semaphore_metric last[RATION_SEMAPHORE_BACK + 1];
 
 static void on_error(void *ctx, const char *what)
 {
@@ -57,6 +58,7 @@ static void on_metric(void *ctx, const ration_semaphore_metric *metric)
     (void)ctx;
     (void)pthread_mutex_lock(&told_lock);
     metrics[metric->kind]++;
+    last[metric->kind] = *metric;
     (void)pthread_mutex_unlock(&told_lock);
 }
 
@@ -70,9 +72,36 @@ static int seen(const int *count)
     return value;
 }
 
+static ration_semaphore_metric latest(ration_semaphore_metric_kind kind)
+{
+    ration_semaphore_metric metric;
+
+    (void)pthread_mutex_lock(&told_lock);
+    metric = last[kind];
+    (void)pthread_mutex_unlock(&told_lock);
+    return metric;
+}
+
+static void await(const int *count)
+{
+    for (int i = 0; i < 1200 && seen(count) == 0; i++)
+        pause_ms(50);
+}
+
+/* Let the test do something: it answers with a line. */
+static void your_turn(const char *what)
+{
+    char line[8];
+
+    (void)puts(what);
+    (void)fflush(stdout);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        exit(EXIT_FAILURE);
+}
+
 /* ---- two processes in one */
 
-static const ration_class_rule classes[] = {{"fast", {1, 2}}, {"slow", {0, 0}}};
+static const ration_class_rule classes[] = {{"fast", {1, 2}}, {"slow", {0, 0}}, {"idle", {0, 0}}};
 
 typedef struct process {
     ration_fleet *fleet;
@@ -85,6 +114,7 @@ static ration_semaphore_options options_of(int64_t limit)
 
     options.id = "api";
     options.rule.initial_limit = limit;
+    options.rule.window_us = 60000 * MS; /* nothing grows unless a scenario wants it */
     options.on_error = on_error;
     options.on_limit_change = on_limit;
     options.on_metric = on_metric;
@@ -142,14 +172,24 @@ typedef struct waiting {
     process *p;
     ration_cancel *cancel;
     ration_decision decision;
+    int64_t ended_us;
     pthread_t thread;
 } waiting;
+
+static int64_t clock_us(void)
+{
+    struct timespec at;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000 * MS + at.tv_nsec / 1000;
+}
 
 static void *wait_main(void *ctx)
 {
     waiting *const w = ctx;
 
     w->decision = ask(w->p, NULL, 60000 * MS, w->cancel);
+    w->ended_us = clock_us();
     return NULL;
 }
 
@@ -253,6 +293,22 @@ static void by_class(const char *url)
     stop(&a);
 }
 
+/* Two classes without a slice cannot fill that of a third between them. */
+static void crowd(const char *url)
+{
+    static const char *const order[] = {"slow", "idle", "slow", "idle", "fast", "fast", "fast"};
+    ration_semaphore_options options = options_of(4);
+
+    options.rule.classes = classes;
+    options.rule.class_count = 3;
+
+    process a = start(url, &options);
+
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        (void)say(order[i], &a, order[i], 0);
+    stop(&a);
+}
+
 static int give(void *ctx)
 {
     return *(const int *)ctx;
@@ -351,6 +407,8 @@ static void faults(const char *url)
     (void)printf("%s\n", ration_err_text(ration_fleet_new(&none, &f)));
     must(ration_fleet_new(&fleet, &f), "fleet");
     (void)printf("%d %s\n", ration_semaphore_new(f, &options, &s, &fault) == RATION_ERR_CONFIG, fault.path);
+    options = options_of(1001);
+    (void)printf("%d %s\n", ration_semaphore_new(f, &options, &s, &fault) == RATION_ERR_CONFIG, fault.path);
     options = options_of(1);
     options.rule.pause_on_retry_after = true;
     (void)printf("%d %s\n", ration_semaphore_new(f, &options, &s, &fault) == RATION_ERR_CONFIG, fault.path);
@@ -364,15 +422,280 @@ static void faults(const char *url)
     ration_fleet_free(f);
 }
 
+/* ---- the options, one by one */
+
+static void release(process *p, ration_lease lease, ration_outcome outcome)
+{
+    must(ration_semaphore_release(p->semaphore, lease, outcome), "release");
+}
+
+/* One throttled call, and what the limit is then. */
+static void throttle(process *p, int64_t expected)
+{
+    const ration_decision decision = say("a", p, NULL, 0);
+
+    release(p, decision.lease, RATION_OUTCOME_THROTTLED);
+    for (int i = 0; i < 1200 && ration_semaphore_limit(p->semaphore) != expected; i++)
+        pause_ms(50);
+    (void)printf("limit %lld\n", (long long)ration_semaphore_limit(p->semaphore));
+}
+
+/* Attempts at the cap until the limit is there, or there were enough. */
+static void demand(process *p, int64_t expected)
+{
+    for (int i = 0; i < 1200 && ration_semaphore_limit(p->semaphore) < expected; i++) {
+        (void)ask(p, NULL, 0, NULL);
+        pause_ms(50);
+    }
+}
+
+/* The floor and the ceiling; a limit of one is the floor where none is given. */
+static void bounds(const char *url)
+{
+    ration_semaphore_options options = options_of(4);
+
+    options.rule.min_limit = 3;
+    options.rule.max_limit = 5;
+    options.rule.window_us = 100 * MS;
+    options.rule.cooldown_us = 1 * MS;
+
+    process a = start(url, &options);
+
+    for (int i = 0; i < 2; i++) {
+        throttle(&a, 3);
+        pause_ms(50);
+    }
+    demand(&a, 5);
+    for (int i = 0; i < 10; i++) {
+        (void)ask(&a, NULL, 0, NULL);
+        pause_ms(50);
+    }
+    (void)printf("limit %lld held %lld\n", (long long)ration_semaphore_limit(a.semaphore),
+                 (long long)ration_semaphore_held(a.semaphore));
+    stop(&a);
+    options = options_of(1);
+    options.id = "one";
+    a = start(url, &options);
+    throttle(&a, 1);
+    (void)say("a", &a, NULL, 60000 * MS);
+    stop(&a);
+}
+
+/* Demand at the cap makes it grow by the step, once a window; without demand it stays. */
+static void growth(const char *url)
+{
+    ration_semaphore_options options = options_of(1);
+    process a = start(url, &options);
+
+    for (int i = 0; i < 4; i++)
+        (void)say("a", &a, NULL, 0);
+    (void)printf("limit %lld\n", (long long)ration_semaphore_limit(a.semaphore));
+    stop(&a);
+    options.id = "quick";
+    options.rule.window_us = 200 * MS;
+    options.rule.increase_step = 3;
+    a = start(url, &options);
+    (void)say("a", &a, NULL, 0);
+    pause_ms(1000);
+    (void)printf("quiet %lld\n", (long long)ration_semaphore_limit(a.semaphore));
+    (void)say("a", &a, NULL, 0);
+    (void)printf("limit %lld\n", (long long)ration_semaphore_limit(a.semaphore));
+    stop(&a);
+}
+
+/* A factor and a cooldown of one's own. */
+static void softened(const char *url)
+{
+    ration_semaphore_options options = options_of(8);
+
+    options.rule.decrease_factor = (ration_ratio){3, 4};
+    options.rule.cooldown_us = 50 * MS;
+
+    process a = start(url, &options);
+
+    throttle(&a, 6);
+    pause_ms(200);
+    throttle(&a, 4);
+    stop(&a);
+}
+
+/* Two semaphores of one connection, and names of their own. */
+static void ids(const char *url)
+{
+    ration_semaphore_options options = options_of(1);
+    process a = start(url, &options);
+    process other = {a.fleet, NULL};
+
+    options.id = "other api";
+    must(ration_semaphore_new(a.fleet, &options, &other.semaphore, NULL), "semaphore");
+    your_turn("made");
+    (void)say("a", &a, NULL, 0);
+    (void)say("a", &a, NULL, 0);
+    (void)say("other", &other, NULL, 0);
+    your_turn("held");
+    ration_semaphore_free(other.semaphore);
+    stop(&a);
+}
+
+/* What the metrics hook is told, and the callback of the limit. */
+static void measured(const char *url)
+{
+    const ration_semaphore_options options = options_of(2);
+    process a = start(url, &options);
+    const ration_decision first = ask(&a, NULL, 0, NULL), second = ask(&a, NULL, 0, NULL);
+
+    (void)ask(&a, NULL, 100 * MS, NULL);
+    (void)printf("refused %s waited %d\n", ration_reason_name(latest(RATION_SEMAPHORE_REFUSED).reason),
+                 latest(RATION_SEMAPHORE_REFUSED).span_us >= 100 * MS);
+    release(&a, first.lease, RATION_OUTCOME_FAILURE);
+    (void)printf("released failure %d held %d\n", latest(RATION_SEMAPHORE_RELEASED).outcome == RATION_OUTCOME_FAILURE,
+                 latest(RATION_SEMAPHORE_RELEASED).span_us >= 100 * MS);
+    release(&a, second.lease, RATION_OUTCOME_THROTTLED);
+    release(&a, second.lease, RATION_OUTCOME_SUCCESS);
+    await(&metrics[RATION_SEMAPHORE_LIMIT]);
+    (void)printf("released throttled %d limit %lld\n",
+                 latest(RATION_SEMAPHORE_RELEASED).outcome == RATION_OUTCOME_THROTTLED,
+                 (long long)latest(RATION_SEMAPHORE_LIMIT).value);
+    (void)printf("acquired %d refused %d released %d\n", seen(&metrics[RATION_SEMAPHORE_ACQUIRED]),
+                 seen(&metrics[RATION_SEMAPHORE_REFUSED]), seen(&metrics[RATION_SEMAPHORE_RELEASED]));
+    stop(&a);
+}
+
+/* What a time is that nobody has said: a wait ends after ten seconds, a window after five, a cooldown after ten. */
+static void patient(const char *url)
+{
+    ration_semaphore_options options = options_of(1);
+    process a = start(url, &options), window = {a.fleet, NULL}, cooldown = {a.fleet, NULL};
+    waiting w;
+    int64_t span_us;
+
+    options.id = "window";
+    options.rule.window_us = 0;
+    must(ration_semaphore_new(a.fleet, &options, &window.semaphore, NULL), "semaphore");
+    options.id = "cooldown";
+    options.rule.initial_limit = 8;
+    must(ration_semaphore_new(a.fleet, &options, &cooldown.semaphore, NULL), "semaphore");
+    throttle(&cooldown, 4);
+    (void)say("a", &a, NULL, 0);
+
+    const int64_t begun_us = clock_us();
+
+    (void)say("window", &window, NULL, 0);
+    wait_begin(&w, &window, NULL);
+    (void)say("a", &a, NULL, RATION_UNSET);
+    span_us = latest(RATION_SEMAPHORE_REFUSED).span_us;
+    (void)printf("ten seconds %d\n", span_us >= 9900 * MS && span_us < 25000 * MS);
+    wait_end(&w);
+    span_us = w.ended_us - begun_us;
+    (void)printf("window %s five seconds %d\n", outcome_of(&w.decision), span_us >= 4900 * MS && span_us < 20000 * MS);
+    throttle(&cooldown, 2);
+    ration_semaphore_free(window.semaphore);
+    ration_semaphore_free(cooldown.semaphore);
+    stop(&a);
+}
+
+/* What is held when it is disposed of lapses. */
+static void lapse(const char *url)
+{
+    ration_semaphore_options options = options_of(1);
+
+    options.rule.lease_ttl_us = 1000 * MS;
+
+    process a = start(url, &options), b = start(url, &options);
+
+    (void)say("a", &a, NULL, 0);
+    ration_semaphore_dispose(a.semaphore);
+    ration_semaphore_dispose(a.semaphore);
+    (void)say("b", &b, NULL, 60000 * MS);
+    await(&metrics[RATION_SEMAPHORE_LOST]);
+    (void)printf("lost %d told %d held %lld\n", seen(&metrics[RATION_SEMAPHORE_LOST]), seen(&lost),
+                 (long long)ration_semaphore_held(a.semaphore));
+    stop(&b);
+    stop(&a);
+}
+
+/* The store goes and comes back: what the limit has learned is there still. */
+static void healed(const char *url)
+{
+    ration_semaphore_options options = options_of(8);
+    ration_decision decision;
+
+    process a = start(url, &options);
+
+    throttle(&a, 4);
+    your_turn("take it away");
+    do {
+        decision = ask(&a, NULL, 0, NULL);
+        if (decision.result == RATION_GRANTED)
+            release(&a, decision.lease, RATION_OUTCOME_SUCCESS);
+    } while (decision.result == RATION_GRANTED);
+    (void)printf("a %s\n", outcome_of(&decision));
+    await(&metrics[RATION_SEMAPHORE_AWAY]);
+    your_turn("bring it back");
+    await(&metrics[RATION_SEMAPHORE_BACK]);
+    for (int i = 0; i < 5; i++)
+        (void)say("a", &a, NULL, 0);
+    (void)printf("away %d back %d told %d\n", seen(&metrics[RATION_SEMAPHORE_AWAY]),
+                 seen(&metrics[RATION_SEMAPHORE_BACK]), seen(&errors) > 0);
+    stop(&a);
+}
+
+/* The store dies and has forgotten a lease; its holder lives, and enters it anew. */
+static void bereft(const char *url)
+{
+    const ration_semaphore_options options = options_of(1);
+    process a = start(url, &options), b = start(url, &options);
+    ration_decision decision;
+
+    (void)say("a", &a, NULL, 0);
+    your_turn("take it away");
+    await(&metrics[RATION_SEMAPHORE_AWAY]);
+    your_turn("bring it back");
+    for (int i = 0; i < 1200; i++) { /* the other may hear of it later */
+        decision = ask(&b, NULL, 0, NULL);
+        if (decision.reason != RATION_REASON_STORE_UNAVAILABLE)
+            break;
+        pause_ms(50);
+    }
+    (void)printf("b %s\n", outcome_of(&decision));
+    (void)printf("lost %d held %lld\n", seen(&lost), (long long)ration_semaphore_held(a.semaphore));
+    stop(&b);
+    stop(&a);
+}
+
+/* Nobody listens to errors: standard error has them. User and password are in the environment. */
+static void unheard(const char *url)
+{
+    const ration_fleet_options fleet = {.redis = url,
+                                        .user = getenv("STORE_USER"),
+                                        .password = getenv("STORE_PASSWORD"),
+                                        .connect_timeout_us = 5000 * MS,
+                                        .command_timeout_us = 5000 * MS};
+    ration_semaphore_options options = options_of(1);
+    ration_fault fault = {.path = ""};
+    process a = {NULL, NULL};
+
+    options.on_error = NULL;
+    must(ration_fleet_new(&fleet, &a.fleet), "fleet");
+    if (ration_semaphore_new(a.fleet, &options, &a.semaphore, &fault) == RATION_OK) {
+        (void)say("a", &a, NULL, 0);
+    } else {
+        (void)printf("%s %s\n", fault.path, fault.text);
+    }
+    stop(&a);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(const char *url);
     } scenarios[] = {
-        {"shared", shared},    {"throttled", throttled}, {"endings", endings},
-        {"classes", by_class}, {"wrapped", wrapped},     {"renewed", renewed},
-        {"away", away},        {"hold", hold},           {"faults", faults},
+        {"shared", shared},   {"throttled", throttled}, {"endings", endings}, {"classes", by_class},
+        {"wrapped", wrapped}, {"renewed", renewed},     {"away", away},       {"hold", hold},
+        {"faults", faults},   {"bounds", bounds},       {"growth", growth},   {"softened", softened},
+        {"ids", ids},         {"measured", measured},   {"patient", patient}, {"lapse", lapse},
+        {"healed", healed},   {"bereft", bereft},       {"unheard", unheard}, {"crowd", crowd},
     };
 
     for (size_t i = 0; argc == 3 && i < sizeof scenarios / sizeof scenarios[0]; i++) {
