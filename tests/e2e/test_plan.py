@@ -373,8 +373,8 @@ def test_paces_and_the_timeline(provider, gateway):
 
 
 def quota():
-    """9 calls within any 4 s, and 10 % of that kept back: for the provider, 9; for the plan, 8."""
-    return {"name": "window", "kind": "quota", "max": 9, "window": {"rolling": "4s"}, "scope": {"by": ["account"]}}
+    """18 calls within any 4 s, of which the plan keeps half back: calls of a busy machine come late, then together."""
+    return {"name": "window", "kind": "quota", "max": 18, "window": {"rolling": "4s"}, "scope": {"by": ["account"]}}
 
 
 def runner(gw, name, *command, runs, **environment):
@@ -391,13 +391,13 @@ def calls_of(gw, name):
 
 @pytest.fixture
 def day(gateway, tmp_path):
-    """A provider that keeps its quota, a gateway before it, and a job that wants twice what there is."""
+    """A provider that keeps its quota, a gateway before it, and a job that wants 30 calls in 4 s."""
     folder = tmp_path / "provider"
     folder.mkdir()
     provider = json.dumps({"providers": one_provider(URL, [quota()], endpoints=["/x"])["providers"]})
     with simulator(folder, provider) as port:
-        settings = {"budget": {"replanInterval": "1s"}}
-        wants = job("tick job", "800ms", estimate={"pagesPerRun": 3})
+        settings = {"budget": {"replanInterval": "1s", "retryReserve": "50%"}}
+        wants = job("tick job", "400ms", estimate={"pagesPerRun": 3})
         gw = gateway(planned(f"http://127.0.0.1:{port}", wants, limits=[quota()], settings=settings))
         yield gw, SimulatedClient(port)
 
@@ -416,8 +416,8 @@ def test_a_runner_that_follows_the_plan_keeps_within_the_quota(day):
     status = gw.status()
     assert status["totals"]["refusals"] == {} and status["totals"]["granted"] == 24
     assert sim.counts()["rateLimited"] == 0
-    # 3 calls a run, 8 in 4.13 s: a run in 1.55 s.
-    assert elapsed > 7 * 1.5
+    # 3 calls a run, 9 in 4.13 s: a run in 1.37 s.
+    assert elapsed > 7 * 1.3
     assert runs(gw)["counted"] >= 7 and runs(gw)["cut"] == 0
 
 
@@ -425,9 +425,7 @@ def test_the_same_job_without_the_plan_does_not(day):
     gw, _ = day
 
     def refusals():
-        began = time.monotonic()
         subprocess.run(calls_of(gw, "tick job"), check=False, timeout=30, capture_output=True)
-        time.sleep(max(0, began + 0.8 - time.monotonic()))
         return gw.status()["totals"]["refusals"].get("quota_exhausted")
 
     until(refusals, "more is asked for than there is")
