@@ -194,7 +194,7 @@ static void away_look(ration_semaphore *s)
 
     rn_member_look(s->member, &status);
     if (status.state != RN_MEMBER_UP)
-        away_tell(s, status.last_error);
+        away_tell(s, status.last_error[0] != '\0' ? status.last_error : "it has not been reached yet");
 }
 
 static void on_changed(void *ctx, rn_member_state state, const char *text)
