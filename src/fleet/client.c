@@ -96,32 +96,35 @@ static void *thread_main(void *ctx)
 
 /* ---- life */
 
-static void options_free(ration_fleet_options *options)
+static void options_free(ration_fleet *fleet)
 {
     const ration_allocator *const mem = rn_mem_default();
 
-    rn_mem_free(mem, (void *)(uintptr_t)options->redis);
-    rn_mem_free(mem, (void *)(uintptr_t)options->name);
-    rn_mem_free(mem, (void *)(uintptr_t)options->user);
-    if (options->password != NULL)
-        explicit_bzero((void *)(uintptr_t)options->password, strlen(options->password));
-    rn_mem_free(mem, (void *)(uintptr_t)options->password);
-    rn_mem_free(mem, (void *)(uintptr_t)options->ca_file);
+    if (fleet->password != NULL)
+        explicit_bzero(fleet->password, strlen(fleet->password));
+    rn_mem_free(mem, fleet->redis);
+    rn_mem_free(mem, fleet->name);
+    rn_mem_free(mem, fleet->user);
+    rn_mem_free(mem, fleet->password);
+    rn_mem_free(mem, fleet->ca_file);
 }
 
-static bool text_copy(const char **to, const char *from)
+/* False: no memory. */
+static bool text_copy(char **copy, const char **to, const char *from)
 {
-    *to = from != NULL ? rn_mem_strdup(rn_mem_default(), from) : NULL;
-    return *to != NULL || from == NULL;
+    *copy = from != NULL ? rn_mem_strdup(rn_mem_default(), from) : NULL;
+    *to = *copy;
+    return *copy != NULL || from == NULL;
 }
 
-static bool options_copy(ration_fleet_options *to, const ration_fleet_options *from)
+static bool options_copy(ration_fleet *fleet, const ration_fleet_options *from)
 {
-    const bool redis = text_copy(&to->redis, from->redis);
-    const bool name = text_copy(&to->name, from->name != NULL ? from->name : "default");
-    const bool user = text_copy(&to->user, from->user);
-    const bool password = text_copy(&to->password, from->password);
-    const bool ca_file = text_copy(&to->ca_file, from->ca_file);
+    ration_fleet_options *const to = &fleet->options;
+    const bool redis = text_copy(&fleet->redis, &to->redis, from->redis);
+    const bool name = text_copy(&fleet->name, &to->name, from->name != NULL ? from->name : "default");
+    const bool user = text_copy(&fleet->user, &to->user, from->user);
+    const bool password = text_copy(&fleet->password, &to->password, from->password);
+    const bool ca_file = text_copy(&fleet->ca_file, &to->ca_file, from->ca_file);
 
     to->connect_timeout_us = from->connect_timeout_us > 0 ? from->connect_timeout_us : WAIT_US;
     to->command_timeout_us = from->command_timeout_us > 0 ? from->command_timeout_us : WAIT_US;
@@ -180,12 +183,12 @@ int ration_fleet_new(const ration_fleet_options *options, ration_fleet **out)
     (void)pthread_mutex_init(&fleet->lock, NULL);
     (void)pthread_cond_init(&fleet->ended, NULL);
 
-    const int err = options_copy(&fleet->options, options) ? loop_start(fleet) : RATION_ERR_NOMEM;
+    const int err = options_copy(fleet, options) ? loop_start(fleet) : RATION_ERR_NOMEM;
 
     if (err != RATION_OK) {
         (void)pthread_cond_destroy(&fleet->ended);
         (void)pthread_mutex_destroy(&fleet->lock);
-        options_free(&fleet->options);
+        options_free(fleet);
         rn_mem_free(rn_mem_default(), fleet);
         return err;
     }
@@ -205,6 +208,6 @@ void ration_fleet_free(ration_fleet *fleet)
     rn_loop_free(fleet->loop);
     (void)pthread_cond_destroy(&fleet->ended);
     (void)pthread_mutex_destroy(&fleet->lock);
-    options_free(&fleet->options);
+    options_free(fleet);
     rn_mem_free(rn_mem_default(), fleet);
 }

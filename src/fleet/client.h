@@ -37,7 +37,8 @@ struct ration_fleet {
     uv_async_t called;
     struct rn_tasks tasks;
     bool ending;
-    ration_fleet_options options; /* all texts are copies */
+    ration_fleet_options options; /* its texts are those below */
+    char *redis, *name, *user, *password, *ca_file;
 };
 
 /* Have the thread do it; in order. From any thread, also from within. */

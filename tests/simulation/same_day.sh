@@ -25,7 +25,7 @@ hashes_of() {
     for source in $sources; do
         echo "-c $source -o $folder/$1/$(echo "$source" | tr / _).o"
     done | xargs -L 1 "$@" -std=c11 -D_GNU_SOURCE '-DRN_PROVIDER_DIR="share"' -Iinclude -Isrc
-    "$1" "$folder/$1"/*.o -lyaml -lcrypto -o "$folder/$1/day" && "$folder/$1/day" examples/day.yaml 20
+    "$1" "$folder/$1"/*.o -lyaml -lcrypto -luv -o "$folder/$1/day" && "$folder/$1/day" examples/day.yaml 20
 }
 
 hashes_of gcc -O0 >"$folder/gcc.hash" &
