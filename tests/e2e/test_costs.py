@@ -11,6 +11,7 @@ import threading
 import zlib
 
 import pytest
+from api import validator
 from house import RATION, one_provider, until
 from test_events import Stream
 from test_reload import reload
@@ -402,6 +403,7 @@ def test_the_status_has_estimates_and_costs(provider, gateway):
         assert gw.call("GET", f"/a/{path}", fields).status == 200
     gw.until_idle()
     assert gw.status()["costs"] == [want]
+    validator("/components/schemas/Snapshot").validate(gw.status())
     shown = subprocess.run([RATION, "status", "--control", gw.control_address], capture_output=True, text=True,
                            timeout=30).stdout
     assert (

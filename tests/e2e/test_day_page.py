@@ -194,6 +194,20 @@ def test_its_numbers_are_the_runs(browser, rich):
     assert f"{used:,} / 6,000" in browser.text("#keys")
 
 
+@pytest.mark.parametrize(
+    "share, shown", [(0.5, "50 %"), (0.994, "99 %"), (0.9994, "99.9 %"), (1, "100 %"), (1.004, "100 %")]
+)
+def test_nearly_all_is_not_all(browser, rich, tmp_path, share, shown):
+    page = tmp_path / "day.html"
+    # Six hours hold no whole window of a day.
+    text, edits = re.subn(r'("windows":)0(.*?"spentShare":)[0-9.]+', rf"\g<1>1\g<2>{share}", rich[0].read_text())
+    assert edits == 1
+    page.write_text(text)
+    browser.open(url=page.as_uri())
+    browser.until(code="document.querySelector('[aria-labelledby=quotas] tbody')")
+    assert shown in cells(browser, "quotas")[0]
+
+
 def column(browser, chart):
     """What a chart is drawn from: by series, the numbers of its table."""
     table = f"document.querySelector('[aria-labelledby={chart}-name] table')"

@@ -15,19 +15,20 @@ COMMANDS = [line[2:] for block in re.findall(r"```console\n(.*?)```", GUIDE, re.
             if line.startswith("$ ")]
 CONFIG = re.search(r"```yaml\n(.*?)```", GUIDE, re.S).group(1)
 
+PORTS = ("6379", "7600", "7601", "7610", "7611", "7620", "7621", "7700")
+
 
 class Shell:
     """The reader's shell, with the guide's ports replaced by free ones."""
 
     def __init__(self, folder):
-        self.ports = {port: str(free_port()) for port in ("7600", "7601", "7700")}
+        self.ports = {port: str(free_port()) for port in PORTS}
         (folder / "quick.yaml").write_text(self.here(CONFIG))
         self.process = subprocess.Popen(["bash"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
 
     def here(self, text):
-        for port, free in self.ports.items():
-            text = text.replace("127.0.0.1:" + port, "127.0.0.1:" + free)
+        text = re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self.ports[port[0]], text)
         return text.replace("build/ration", RATION).replace(" examples/", f" {ROOT}/examples/")
 
     def run(self, command):
@@ -40,23 +41,26 @@ class Shell:
             output += line
         raise AssertionError(output)
 
-    def wait_for(self, port, path):
+    def wait_for(self, port, path, wanted=""):
         def is_up():
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.ports[port]}{path}", timeout=5).read()
-                return True
+                answer = urllib.request.urlopen(f"http://127.0.0.1:{self.ports[port]}{path}", timeout=5).read()
+                return wanted in answer.decode()
             except OSError:
                 return False
         wait_until(is_up)
+
+    def end(self):
+        self.run("kill $(jobs -p); wait")
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
 
 
 @pytest.fixture
 def shell(tmp_path):
     shell = Shell(tmp_path)
     yield shell
-    shell.run("kill %1 %2; wait")
-    shell.process.stdin.close()
-    shell.process.wait(timeout=20)
+    shell.end()
 
 
 def test_every_command(shell):

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from api import validator
 from house import one_provider, until
 from provider import hello
 from test_refusals import now, refusal
@@ -287,6 +288,7 @@ def test_hold_auto_of_a_provider(provider, gateway):
     (hold,) = gw.status()["holds"]
     assert "endpoint" not in hold
     assert (hold["samples"], hold["floorMs"], hold["declaredMs"]) == (20, 123, 123)
+    validator("/components/schemas/Snapshot").validate(gw.status())
     assert hold["p95Ms"] < 123
 
 

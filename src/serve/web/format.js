@@ -15,8 +15,10 @@ export function number(value) {
     return Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : fine.format(value);
 }
 
+/** What is nearly all is not shown as all of it. */
 export function percent(part) {
-    return `${whole.format(Math.round(part * 100))} %`;
+    const rounded = Math.round(part * 100);
+    return `${rounded === 100 && part < 1 ? fine.format(Math.floor(part * 1000) / 10) : whole.format(rounded)} %`;
 }
 
 /** A span in the two largest units that matter. */
