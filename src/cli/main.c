@@ -93,7 +93,7 @@ static const rn_command commands[] = {
      "With --store the scripts of a fleet decide in that Redis beside the engine, in keys of their own that are\n"
      "removed afterwards: redis://HOST:PORT, rediss: for TLS, redis+sentinel://HOST:PORT/MASTER, redis+cluster:\n"
      "or unix:PATH, with RATION_STORE_USER, RATION_STORE_PASSWORD and RATION_STORE_CA_FILE of the environment.\n"
-     "The first answer in which they differ is shown, and the status is 1. Strict quotas, breakers, state, step,\n"
+     "The first answer in which they differ is shown, and the status is 1. Strict quotas, state, step,\n"
      "reload and what operators do are not possible there yet: status 2.",
      rn_cmd_replay},
     {"ledger", "show FILE | export FILE [--format json|csv]", "what a ledger holds, also while a gateway has it open",

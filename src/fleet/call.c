@@ -94,7 +94,7 @@ static ration_text owner_of(const rn_account *account, const rn_limit *limit)
     return is_of_provider(account->provider, limit) ? (ration_text){NULL, 0} : account->name;
 }
 
-static void write_limit_name(rn_pack *out, const rn_account *account, const rn_limit *limit)
+void rn_call_limit_name(rn_pack *out, const rn_account *account, const rn_limit *limit)
 {
     write_name(out, ration_text_of(limit->rule->name), owner_of(account, limit));
 }
@@ -212,7 +212,7 @@ static const rn_limit *limit_of(const rn_call *call, const char *name)
 
         for (size_t k = 0; k < count && found == NULL; k++) {
             rn_pack_clear(&own);
-            write_limit_name(&own, account, account->limits[k]);
+            rn_call_limit_name(&own, account, account->limits[k]);
             rn_pack_raw(&own, (ration_text){"", 1});
             if (own.err == RATION_OK && strcmp(own.data, name) == 0)
                 found = account->limits[k];
@@ -418,6 +418,7 @@ static void write_adaptive(rn_pack *out, const counter_call *what)
     rn_pack_key_bool(out, "borrows", borrows);
     rn_pack_key_given(out, "idle", rule->lend_horizon_us > 0 ? rule->lend_idle_us : RATION_UNSET, RATION_UNSET);
     rn_pack_key_bool(out, "pause", rule->pause_on_retry_after);
+    rn_call_followers(out, link);
     rn_pack_key_given(out, "started", what->call->tells_time ? bounded(counter->started_at.us) : RATION_NEVER_US,
                       RATION_NEVER_US);
 }
@@ -433,9 +434,9 @@ static const struct kind_row {
     size_t members;
     void (*write)(rn_pack *out, const counter_call *what);
 } kind_rows[RATION_KIND_COUNT] = {
-    [RATION_KIND_RATE] = {1, 5, write_rate},         [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
-    [RATION_KIND_QUOTA] = {3, 11, write_quota},      [RATION_KIND_SHARE] = {4, 8, write_share},
-    [RATION_KIND_ADAPTIVE] = {5, 9, write_adaptive},
+    [RATION_KIND_RATE] = {1, 5, write_rate},          [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
+    [RATION_KIND_QUOTA] = {3, 11, write_quota},       [RATION_KIND_SHARE] = {4, 9, write_share},
+    [RATION_KIND_ADAPTIVE] = {5, 10, write_adaptive},
 };
 
 static void write_counter(rn_pack *out, const counter_call *what)

@@ -118,11 +118,15 @@ int rn_call_channel(rn_call *call, ration_text provider, ration_text *out);
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);
 
-/* The members of a share limit's counter that no other has: 8. */
+/* The members of a share limit's counter that no other has: 9. */
 void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link, int64_t cost);
+/* The limits whose ceilings follow this adaptive one, by their names in keys; false: none. */
+void rn_call_followers(rn_pack *out, const rn_route_link *link);
 /* Its whole rule. */
 void rn_call_share_rule(rn_pack *out, const rn_limit *limit);
 
+/* The name of a limit that applies to the account as it stands in keys. */
+void rn_call_limit_name(rn_pack *out, const rn_account *account, const rn_limit *limit);
 /* A name as it stands in a key: what is neither a letter, a digit, '_', '-' nor '.' is percent-encoded. */
 void rn_call_name(rn_pack *out, ration_text name);
 

@@ -43,6 +43,18 @@ static void write_digest(rn_pack *out, const rn_ceiling_spec *spec)
     rn_pack_key_text(out, "digest", ration_text_of(digest));
 }
 
+/* The name of a limit as one text. */
+static void write_name(rn_pack *out, const rn_account *account, const rn_limit *limit)
+{
+    rn_pack name;
+
+    rn_pack_init(&name, out->mem);
+    rn_call_limit_name(&name, account, limit);
+    rn_pack_text(out, (ration_text){name.data, name.size});
+    out->err = out->err == RATION_OK ? name.err : out->err;
+    rn_pack_fini(&name);
+}
+
 /* In the order in which share_split.lua reads it. */
 static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
 {
@@ -52,7 +64,7 @@ static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
     for (size_t i = 0; i < rule->tenant_count; i++)
         sum += rule->tenants[i].weight;
     rn_pack_key(out, "rule");
-    rn_pack_array(out, 8);
+    rn_pack_array(out, 9);
     rn_pack_int(out, rule->ceiling);
     rn_pack_int(out, (int64_t)rule->tenant_count);
     rn_pack_int(out, sum);
@@ -65,6 +77,7 @@ static void write_rule(rn_pack *out, const rn_ceiling_spec *spec)
     } else {
         rn_pack_int(out, (int64_t)spec->unknown);
     }
+    rn_pack_bool(out, rule->follows != NULL);
 }
 
 void rn_call_share_rule(rn_pack *out, const rn_limit *limit)
@@ -88,6 +101,48 @@ void rn_call_share_rule(rn_pack *out, const rn_limit *limit)
     }
 }
 
+/* The limit that the ceiling follows, and where it begins; false: it is of a fixed size. Both apply to the request, at
+ * the same key. */
+static void write_follows(rn_pack *out, const rn_route_link *link)
+{
+    const rn_limit *const leader = link->counter->limit->follows;
+    const rn_account *const account = link->route->account;
+
+    rn_pack_key(out, "follows");
+    if (leader == NULL) {
+        rn_pack_bool(out, false);
+        return;
+    }
+    rn_pack_array(out, 2);
+    write_name(out, account, account->limits[leader->index]);
+    rn_pack_int(out, account->limits[leader->index]->spec.adaptive->aimd.initial);
+}
+
+static bool is_follower(const rn_limit *limit, const rn_limit *leader)
+{
+    return limit->follows != NULL && limit->follows->index == leader->index;
+}
+
+void rn_call_followers(rn_pack *out, const rn_route_link *link)
+{
+    const rn_account *const account = link->route->account;
+    const size_t limits = account->provider->limit_count;
+    size_t count = 0;
+
+    for (size_t i = 0; i < limits; i++)
+        count += is_follower(account->limits[i], link->counter->limit) ? 1 : 0;
+    rn_pack_key(out, "followers");
+    if (count == 0) {
+        rn_pack_bool(out, false);
+        return;
+    }
+    rn_pack_array(out, count);
+    for (size_t i = 0; i < limits; i++) {
+        if (is_follower(account->limits[i], link->counter->limit))
+            write_name(out, account, account->limits[i]);
+    }
+}
+
 void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link, int64_t cost)
 {
     const rn_share_spec *const spec = &link->counter->limit->spec.share;
@@ -97,5 +152,6 @@ void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link,
     rn_pack_key_int(out, "asked", cost);
     rn_pack_key_int(out, "largest", spec->largest);
     rn_pack_key_given(out, "since", call->tells_time ? since.us : RATION_NEVER_US, RATION_NEVER_US);
+    write_follows(out, link);
     write_tenant(out, spec->ceiling.rule, link->lane);
 }

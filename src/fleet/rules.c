@@ -21,9 +21,7 @@ static void find_unsupported(void *ctx, const rn_limit *limit)
     rn_fleet_rules *const rules = ctx;
     const char *what = NULL;
 
-    if (limit->follows != NULL) {
-        what = "ceilings that follow a limit are not shared through a store yet";
-    } else if (limit->rule->kind == RATION_KIND_SHARE && limit->rule->share.tenant_count > TENANTS_MAX) {
+    if (limit->rule->kind == RATION_KIND_SHARE && limit->rule->share.tenant_count > TENANTS_MAX) {
         what = "a share limit has at most 1000 tenants in a fleet";
     } else if (rn_limit_is_strict(limit)) {
         what = "strict limits are not shared through a store yet";

@@ -109,6 +109,17 @@ static bool nothing_happened(const ration_counter_report *core)
     return true;
 }
 
+/* The limit may be one that an account has of its own: its key tells the account, so no other has it. */
+static int ask(const comparison *c, const ration_counter_name *name)
+{
+    const rn_book *const book = &c->fleet->rules.book;
+    int err = rn_fleet_tenants(c->fleet, c->now, name, (ration_text){NULL, 0});
+
+    for (size_t i = 0; i < book->account_count && err == RATION_ERR_UNKNOWN; i++)
+        err = rn_fleet_tenants(c->fleet, c->now, name, book->accounts[i].name);
+    return err;
+}
+
 static void compare_counter(void *ctx, const ration_counter_report *core)
 {
     comparison *const c = ctx;
@@ -122,7 +133,7 @@ static void compare_counter(void *ctx, const ration_counter_report *core)
     if (c->err != RATION_OK)
         return;
 
-    const int err = rn_fleet_tenants(c->fleet, c->now, &name, (ration_text){NULL, 0});
+    const int err = ask(c, &name);
 
     if (err == RATION_ERR_UNKNOWN && nothing_happened(core))
         return;

@@ -3,7 +3,8 @@
  * usage: fleet_shares URL
  *
  * A share limit whose members have different rules, as while new ones are rolled out: the newest are in force for all,
- * what is held and lent goes on by the names of tenants, and old rules may come back. Time is told.
+ * what is held and lent goes on by the names of tenants, and old rules may come back. A ceiling that follows stands
+ * where its limit does by the bounds of whoever asks. Time is told.
  */
 #include "support/check.h"
 
@@ -23,6 +24,17 @@
     "    baseUrl: http://127.0.0.1:1\n"                                                                                \
     "    limits: [ { name: s, kind: share, ceiling: 100, counts: cost, tenants: " TENANTS                              \
     ", reclaimHorizon: 100ms, idleAfter: 200ms } ]\n"                                                                  \
+    "accounts: [ { name: a, provider: p } ]\n"
+
+/* Two limits, the second of which is `CEILING`. */
+#define FOLLOWING(MOST, CEILING)                                                                                       \
+    "providers:\n"                                                                                                     \
+    "  - name: p\n"                                                                                                    \
+    "    baseUrl: http://127.0.0.1:1\n"                                                                                \
+    "    limits:\n"                                                                                                    \
+    "      - { name: l, kind: adaptive, initialLimit: " MOST ", maxLimit: " MOST ", counts: cost }\n"                  \
+    "      - { name: s, kind: share, ceiling: " CEILING                                                                \
+    ", counts: cost, tenants: { a: 1, b: 1 }, reclaimHorizon: 100ms, idleAfter: 200ms }\n"                             \
     "accounts: [ { name: a, provider: p } ]\n"
 
 typedef struct member {
@@ -62,6 +74,22 @@ static int setup(void **state)
     return 0;
 }
 
+static int setup_bounds(void **state)
+{
+    (void)state;
+    member_init(&old, FOLLOWING("4", "{ follows: l }"));
+    member_init(&new, FOLLOWING("8", "{ follows: l }"));
+    return 0;
+}
+
+static int setup_fixed(void **state)
+{
+    (void)state;
+    member_init(&old, FOLLOWING("8", "{ follows: l }"));
+    member_init(&new, FOLLOWING("8", "100"));
+    return 0;
+}
+
 static int teardown(void **state)
 {
     member *const members[] = {&old, &new};
@@ -75,6 +103,7 @@ static int teardown(void **state)
         }
         rn_fleet_fini(&members[i]->fleet);
         ration_config_free(members[i]->config);
+        *members[i] = (member){0};
     }
     return 0;
 }
@@ -168,10 +197,54 @@ static void test_two_rules(void **state)
     CHECK_ROW(NULL);
 }
 
+static void test_two_bounds(void **state)
+{
+    (void)state;
+    CHECK_EQ(ask(&new, 1000, "1", "a", 4, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&new, 1000), "held 4 draining 0, a 4 of 4 lent 0, b 0 of 4 lent 0");
+
+    CHECK_ROW("whoever has narrower bounds is decided by these");
+    CHECK_EQ(ask(&old, 1000, "2", "b", 1, 0), RATION_REASON_ADAPTIVE_FULL);
+    CHECK_STR(tell(&new, 1000), "held 4 draining 2, a 4 of 2 lent 0, b 0 of 2 lent 0");
+
+    CHECK_ROW("a refusal has taken nothing from those with wider ones");
+    CHECK_EQ(ask(&new, 1000, "3", "b", 3, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&new, 1000), "held 7 draining 0, a 4 of 4 lent 0, b 3 of 4 lent 0");
+
+    CHECK_ROW("an end brings the limit within the bounds of who tells it, and the ceiling with it");
+    end(&new, 1010, "1");
+    CHECK_STR(tell(&new, 1010), "held 3 draining 0, a 0 of 4 lent 0, b 3 of 4 lent 0");
+    CHECK_EQ(ask(&old, 1010, "4", "a", 1, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&new, 1010), "held 4 draining 1, a 1 of 2 lent 0, b 3 of 2 lent 0");
+    end(&new, 1010, "3");
+    CHECK_STR(tell(&new, 1010), "held 1 draining 0, a 1 of 2 lent 0, b 0 of 2 lent 0");
+    CHECK_ROW(NULL);
+}
+
+static void test_no_longer_followed(void **state)
+{
+    (void)state;
+    CHECK_EQ(ask(&old, 1000, "1", "a", 4, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&old, 1000), "held 4 draining 0, a 4 of 4 lent 0, b 0 of 4 lent 0");
+
+    CHECK_ROW("by the newest rules the ceiling has a size of its own, whatever the limit is that it once followed");
+    CHECK_EQ(ask(&new, 1000, "2", "b", 1, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&new, 1000), "held 5 draining 0, a 4 of 50 lent 0, b 1 of 50 lent 0");
+    CHECK_EQ(ask(&old, 1000, "3", "b", 1, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&new, 1000), "held 6 draining 0, a 4 of 50 lent 0, b 2 of 50 lent 0");
+
+    CHECK_ROW("when nobody asks under them any more it follows again");
+    CHECK_EQ(ask(&old, 12000, "4", "b", 1, 0), RATION_REASON_NONE);
+    CHECK_STR(tell(&old, 12000), "held 7 draining 0, a 4 of 4 lent 0, b 3 of 4 lent 0");
+    CHECK_ROW(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_rules, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_two_bounds, setup_bounds, teardown),
+        cmocka_unit_test_setup_teardown(test_no_longer_followed, setup_fixed, teardown),
     };
 
     if (argc != 2) {

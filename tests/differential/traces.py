@@ -239,10 +239,13 @@ class Trace:
             rule["appliesTo"] = {"methods": ["POST"]}
         return rule
 
+    def limits(self):
+        most = {"any": [1, 1, 2, 3, 5], "waits": [1, 2, 3, 4]}.get(self.focus, [1, 1, 2])
+        return [self.limit(f"l{i}") for i in range(self.r.choice(most))]
+
     def config(self):
         r = self.r
-        most = {"any": [1, 1, 2, 3, 5], "waits": [1, 2, 3, 4]}.get(self.focus, [1, 1, 2])
-        limits = [self.limit(f"l{i}") for i in range(r.choice(most))]
+        limits = self.limits()
         errors = {"rateLimited": {"statuses": [429], "penalize": r.choice(["narrowest", "all"])}}
         if r.random() < 0.5:
             errors["rateLimited"]["defaultPenalty"] = r.choice(self.PENALTIES)

@@ -10,7 +10,8 @@
 -- c.spec has { initial, min, max, step, factor's numerator, its denominator, window, cooldown, fast } as `aimd`, the
 -- classes that reserve something as { name, numerator, denominator }, and of the request its `class` (false: none),
 -- whether that is `unknown`, the `most` that can ever be granted to it, and whether it `borrows` what classes that have
--- been idle for `idle` reserve.
+-- been idle for `idle` reserve. `followers`, false where there are none, names the share limits whose ceilings stand
+-- where this limit does, at the same scope key: whatever moves L resizes them in the same call.
 MAKERS[5] = function()
     local KEPT = 7 * DAY
     local SLACK = 60 * SECOND
@@ -40,6 +41,23 @@ MAKERS[5] = function()
             c.limit = max(aimd[LOWEST], min(c.limit, aimd[HIGHEST]))
             c.climb_to = aimd[FAST] and min(c.climb_to, aimd[HIGHEST]) or 0
         end
+    end
+
+    -- ---- those who follow ----
+
+    local function resize_all(c, level)
+        for _, name in ipairs(c.spec.followers or {}) do
+            local follower = counter_at(prefix .. 'limit:' .. name .. key_of_limit(c), 4)
+
+            if follower.follows and follower.size ~= level * UNIT then
+                kind_of(4).resize(follower, level * UNIT)
+            end
+        end
+    end
+
+    -- Where the limit stands now: by these rules it may be elsewhere than by those of the last call.
+    local function follow(c)
+        resize_all(c, c.limit or c.spec.aimd[INITIAL])
     end
 
     -- ---- the limit ----
@@ -181,6 +199,7 @@ MAKERS[5] = function()
     local function moved(c, before, cause)
         if c.limit ~= before then
             happened('limit', string.sub(c.key, #prefix + 1), before * UNIT, c.limit * UNIT, cause)
+            follow(c)
         end
     end
 
@@ -199,6 +218,15 @@ MAKERS[5] = function()
         grow(c)
         moved(c, before, 'demand at the cap')
         return true
+    end
+
+    -- Who follows stands where the request's demand would put the limit.
+    local function foresee(c)
+        local limit = c.limit or c.spec.aimd[INITIAL]
+
+        if not c.spec.unknown and c.charge <= c.spec.most and room(c, limit) < c.charge and grows_at(c) <= now then
+            resize_all(c, next_limit(c))
+        end
     end
 
     -- Refused only because it may not wait.
@@ -273,6 +301,6 @@ MAKERS[5] = function()
     end
 
     return { reason = 'adaptive_full', lane = lane, note = note, next_change = next_change, decode = decode,
-        encode = encode, read = read, check = check, demand = demand, asked = asked, take = take,
-        give_back = give_back, lose = lose, renew = renew, observe = observe }
+        encode = encode, read = read, follow = follow, foresee = foresee, check = check, demand = demand,
+        asked = asked, take = take, give_back = give_back, lose = lose, renew = renew, observe = observe }
 end

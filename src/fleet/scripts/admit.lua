@@ -25,6 +25,28 @@ local function known_already()
     return nil
 end
 
+-- As if the request's demand had made limits grow, and those who follow them.
+local function examine_grown(counters, account)
+    local function all(what)
+        for i, c in ipairs(counters) do
+            local place = call.places[i]
+
+            c.spec, c.charge = place, place.charge
+            if place.followers then
+                kind_of(c.kind)[what](c)
+            end
+        end
+    end
+
+    call.demand = true
+    all('foresee')
+
+    local found = examine(call, counters, account, ARRIVAL)
+
+    all('follow')
+    return found
+end
+
 local function examine_all(counters, account)
     local found = examine(call, counters, account, ARRIVAL)
 
@@ -32,9 +54,9 @@ local function examine_all(counters, account)
         return found
     end
     if call.dry then
-        call.demand = true
+        return found.named and examine_grown(counters, account) or found
     end
-    if call.dry and found.named or not call.dry and demand(call, counters) then
+    if demand(call, counters) then
         found = examine(call, counters, account, ARRIVAL)
     end
     return found

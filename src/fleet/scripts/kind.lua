@@ -19,6 +19,8 @@
 --
 --   demand(c)                   a request wants c.charge, now or later; true: more may be there by that
 --   asked(c)                    it was refused only because it may not wait
+--   follow(c)                   it has been read: those who follow it stand where it does
+--   foresee(c)                  until the next `follow` they stand where a demand for c.charge would put them
 --
 -- For those who wait:
 --
@@ -38,6 +40,11 @@ local kinds = {}
 -- A counter's limit as calls name it.
 local function limit_of(c)
     return string.match(c.key, '^limit:([^:]*)', #prefix + 1)
+end
+
+-- The rest of its key, which a limit of the same scope has too.
+local function key_of_limit(c)
+    return string.match(c.key, '^limit:[^:]*(.*)$', #prefix + 1)
 end
 
 local function kind_of(number)

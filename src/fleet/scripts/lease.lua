@@ -67,6 +67,11 @@ local function counters_read()
             read(c)
         end
     end
+    for _, c in ipairs(counters) do
+        if c.spec.followers then
+            kind_of(c.kind).follow(c)
+        end
+    end
     return counters
 end
 

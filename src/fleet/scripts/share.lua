@@ -390,13 +390,13 @@ MAKERS[4] = function()
         c.hash_key, c.order_key = key_of(c, 'share'), key_of(c, 'order')
         if rules then
             c.digest, c.size, c.count, c.sum, c.rest, c.last, c.since, c.opened, c.horizon, c.idle_after, c.cooldown,
-                c.freeze, c.unknown, c.past = cmsgpack.unpack(rules)
+                c.freeze, c.unknown, c.past, c.follows = cmsgpack.unpack(rules)
         end
     end
 
     local function rules_encode(c)
         c.rules = c.rules or cmsgpack.pack(c.digest, c.size, c.count, c.sum, c.rest, c.last, c.since, c.opened,
-            c.horizon, c.idle_after, c.cooldown, c.freeze, c.unknown, c.past)
+            c.horizon, c.idle_after, c.cooldown, c.freeze, c.unknown, c.past, c.follows)
         return c.rules
     end
 
@@ -484,9 +484,6 @@ MAKERS[4] = function()
         if c.digest ~= spec.digest then
             splitter().declare(c)
         end
-        if c.size ~= spec.size and spec.size then
-            splitter().resize(c, spec.size)
-        end
         advance(c)
         if not spec.tenant then
             return nil
@@ -500,6 +497,12 @@ MAKERS[4] = function()
             c.seen = now
         end
         return index and tenant_at(c, index)
+    end
+
+    -- The limit that the ceiling follows has moved.
+    local function resize(c, size)
+        c.shrank = c.shrank or size < c.size -- a guarantee may have become too small for one who waits
+        splitter().resize(c, size)
     end
 
     -- ---- admission ----
@@ -763,5 +766,6 @@ MAKERS[4] = function()
 
     return { reason = 'nothing_to_borrow', most = true, lane = lane, note = note, next_change = next_change,
         decode = decode, encode = encode, read = read, check = check, take = take, settle = settle,
-        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, parts = s }
+        give_back = give_back, lose = lose, renew = renew, asked = asked, refused = refused, resize = resize,
+        parts = s }
 end

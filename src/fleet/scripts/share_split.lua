@@ -126,19 +126,28 @@ local function share_split(s)
         end
     end
 
-    -- Those nobody has heard of are idle from now on. `heard`: who is not one of them.
-    local function lend_all(c, all, heard)
-        c.rules = nil
+    -- What those lend whom nobody has heard of. `heard`: who is not one of them.
+    local function lend_change(c, all, heard, sign, change)
         for i, tenant in ipairs(all) do
             if not heard[i - 1] then
                 local _, lendable = guarantee_of(c, i - 1, tenant)
 
-                c.pool = c.pool + lendable
+                c.pool = c.pool + sign * lendable
                 if lendable > 0 then
-                    s.put(c, string.format('p%016.0f%03d', MAX - lendable, i - 1))
+                    change(c, string.format('p%016.0f%03d', MAX - lendable, i - 1))
                 end
             end
         end
+    end
+
+    -- They are idle from now on.
+    local function lend_all(c, all, heard)
+        c.rules = nil
+        lend_change(c, all, heard, 1, s.put)
+    end
+
+    local function unlend_all(c, all, heard)
+        lend_change(c, all, heard, -1, s.drop)
     end
 
     function split.open(c)
@@ -163,6 +172,13 @@ local function share_split(s)
             end
         end
         lend_all(c, all, heard)
+    end
+
+    -- Where the limit stands that the ceiling follows: it is asked before, or begins with this very request.
+    local function level_of(c)
+        local leader = counter_at(prefix .. 'limit:' .. c.spec.follows[1] .. key_of_limit(c), 5)
+
+        return (leader.limit or c.spec.follows[2]) * UNIT
     end
 
     -- The rules of a digest, which the call has brought or the store has.
@@ -193,8 +209,10 @@ local function share_split(s)
             rule = cmsgpack.unpack(raw)
         end
         c.digest, c.rules = digest, nil
-        c.size, c.count, c.sum, c.horizon, c.idle_after, c.cooldown, c.freeze, c.unknown = unpack(rule)
-        c.size = c.spec.size or c.size
+        c.size, c.count, c.sum, c.horizon, c.idle_after, c.cooldown, c.freeze, c.unknown, c.follows = unpack(rule)
+        if c.follows then
+            c.size = level_of(c)
+        end
         settle_rests(c, all_declared(c))
         c.lasts = -MAX
     end
@@ -345,17 +363,59 @@ local function share_split(s)
         end
     end
 
-    -- The ceiling has another size.
-    function split.resize(c, size)
-        local numbers = {}
+    -- All that somebody has heard of, by number; the others are as new by whatever the rules are.
+    local function heard_load(c)
+        local fields, heard = c.anew and {} or redis.call('HGETALL', c.hash_key), {}
 
-        settle_all(c)
-        c.size, c.rules = size, nil
-        settle_rests(c, all_declared(c))
-        for i = 0, c.count - 1 do
-            numbers[i] = i
+        for i = 1, #fields, 2 do
+            if string.sub(fields[i], 1, 1) == 't' then
+                local index = tonumber(string.sub(fields[i], 2))
+
+                heard[index] = s.tenant_at(c, index, fields[i + 1])
+            end
         end
-        carry(c, numbers)
+        for index, t in pairs(c.touched) do
+            heard[index] = t
+        end
+        for index in pairs(c.tenants) do
+            if not heard[index] then
+                c.tenants[index] = nil
+            end
+        end
+        return heard
+    end
+
+    -- The ceiling has another size: nobody is preempted, and who uses more than its guarantee drains.
+    function split.resize(c, size)
+        local all = all_declared(c)
+
+        s.advance(c)
+        if #all == 0 then
+            return
+        end
+
+        local heard = heard_load(c)
+
+        for _, t in pairs(heard) do
+            s.wants().settle(c, t)
+        end
+        if c.opened then
+            unlend_all(c, all, heard)
+        end
+        c.size, c.rules = size, nil
+        settle_rests(c, all)
+        for index, t in pairs(heard) do
+            local guarantee, lendable = guarantee_of(c, index, all[index + 1])
+
+            if guarantee ~= t.guarantee then
+                t.guarantee, t.lendable = guarantee, lendable
+                s.tenant_changed(c, t)
+            end
+        end
+        if c.opened then
+            lend_all(c, all, heard)
+        end
+        changed(c)
     end
 
     -- For reports: all rules' tenants, and all that is known of anybody.

@@ -478,6 +478,10 @@ local function waits_make()
                     alarm_set('p' .. key, cell.penalty[2])
                 end
                 mark(r, true)
+                if cell.shrank then
+                    cell.shrank = nil
+                    counter_doom(r)
+                end
             elseif cell.is_circuit and circuits().is_open(cell.name) then
                 for _, id in ipairs(redis.call('ZRANGE', WAITERS, 0, -1)) do
                     local waiter = waiter_at(id)
