@@ -12,21 +12,40 @@
 #include "core/engine.h"
 #include "fleet/answer_share.h"
 
+enum { RESULT, AT, LOST, REST, EVENTS, PARTS };
+
+/* Two numbers and three lists, or the numbers alone. */
 bool rn_answer_is(const redisReply *reply)
 {
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_INTEGER &&
-           reply->element[1]->type == REDIS_REPLY_INTEGER && reply->element[2]->type == REDIS_REPLY_ARRAY &&
-           reply->element[3]->type == REDIS_REPLY_ARRAY && reply->element[4]->type == REDIS_REPLY_ARRAY;
+    if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != PARTS && reply->elements != LOST))
+        return false;
+    for (size_t i = 0; i < reply->elements; i++) {
+        if (reply->element[i]->type != (i < LOST ? REDIS_REPLY_INTEGER : REDIS_REPLY_ARRAY))
+            return false;
+    }
+    return true;
+}
+
+static const redisReply *list_of(const redisReply *reply, size_t part)
+{
+    static const redisReply nothing = {.type = REDIS_REPLY_ARRAY};
+
+    return part < reply->elements ? reply->element[part] : &nothing;
+}
+
+const redisReply *rn_answer_rest(const redisReply *reply)
+{
+    return list_of(reply, REST);
 }
 
 int64_t rn_answer_result(const redisReply *reply)
 {
-    return reply->element[0]->integer;
+    return reply->element[RESULT]->integer;
 }
 
 ration_time rn_answer_at(const redisReply *reply)
 {
-    return ration_time_of(reply->element[1]->integer);
+    return ration_time_of(reply->element[AT]->integer);
 }
 
 static const redisReply *item_of(const redisReply *items, size_t index)
@@ -43,12 +62,12 @@ static int64_t number_of(const redisReply *items, size_t index, int64_t none)
 
 int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none)
 {
-    return number_of(reply->element[3], index, none);
+    return number_of(rn_answer_rest(reply), index, none);
 }
 
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out)
 {
-    const redisReply *const lost = reply->element[2];
+    const redisReply *const lost = list_of(reply, LOST);
 
     if (2 * index + 1 >= lost->elements || lost->element[2 * index]->type != REDIS_REPLY_STRING)
         return false;
@@ -64,7 +83,7 @@ static ration_text text_of(const redisReply *reply)
 
 bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
 {
-    const redisReply *const event = item_of(reply->element[4], index);
+    const redisReply *const event = item_of(list_of(reply, EVENTS), index);
 
     if (event == NULL || event->type != REDIS_REPLY_ARRAY || event->elements < 3)
         return false;
@@ -84,7 +103,7 @@ bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
 
 bool rn_answer_collected(const redisReply *reply, size_t index, rn_fleet_collected *out)
 {
-    const redisReply *const one = item_of(reply->element[3], index);
+    const redisReply *const one = item_of(rn_answer_rest(reply), index);
 
     if (one == NULL || one->type != REDIS_REPLY_ARRAY)
         return false;
@@ -100,7 +119,7 @@ bool rn_answer_collected(const redisReply *reply, size_t index, rn_fleet_collect
 
 bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *count)
 {
-    const redisReply *const limit = item_of(reply->element[3], 0);
+    const redisReply *const limit = item_of(rn_answer_rest(reply), 0);
     rn_call_window *const window = &windows[*count];
 
     if (*count == RN_CALL_WINDOWS_MAX || limit == NULL || limit->type != REDIS_REPLY_STRING ||
@@ -179,7 +198,7 @@ void rn_answer_decide(const redisReply *reply, const rn_route *route, const rn_c
         .retry_at = {RATION_NEVER_US},
     };
     if (result == RN_ANSWER_REFUSED) {
-        refuse(reply->element[3], route, ask, out);
+        refuse(rn_answer_rest(reply), route, ask, out);
     } else if (result == RN_ANSWER_QUEUED) {
         (void)name_limit(route, rn_answer_number(reply, 1, 0), out);
     }

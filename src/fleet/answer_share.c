@@ -64,7 +64,7 @@ void rn_answer_facts_of_share(const redisReply *said, const rn_route_link *link,
 
 size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *out)
 {
-    const redisReply *const blocking = member(reply->element[3], 8);
+    const redisReply *const blocking = member(rn_answer_rest(reply), 8);
 
     if (index < count_of(blocking))
         *out = text(blocking, index);
@@ -73,7 +73,7 @@ size_t rn_answer_blocking(const redisReply *reply, size_t index, ration_text *ou
 
 bool rn_answer_ceiling(const redisReply *reply, rn_answer_share *out)
 {
-    const redisReply *const rest = reply->element[3];
+    const redisReply *const rest = rn_answer_rest(reply);
 
     if (rn_answer_result(reply) != RN_ANSWER_DONE || count_of(rest) != 5)
         return false;
@@ -89,7 +89,7 @@ bool rn_answer_ceiling(const redisReply *reply, rn_answer_share *out)
 
 ration_text rn_answer_overrun(const redisReply *reply, size_t index)
 {
-    return text(member(reply->element[3], 3), index);
+    return text(member(rn_answer_rest(reply), 3), index);
 }
 
 static ration_reason reason_of(ration_text name)
@@ -104,7 +104,7 @@ static ration_reason reason_of(ration_text name)
 /* In the order of tenants.lua. */
 bool rn_answer_tenant(const redisReply *reply, size_t index, ration_tenant_report *out, int64_t *weight)
 {
-    const redisReply *const row = member(member(reply->element[3], 4), index);
+    const redisReply *const row = member(member(rn_answer_rest(reply), 4), index);
     const redisReply *const refused = member(row, 17);
 
     if (count_of(row) != 18)

@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/quota_budget.h"
 #include "core/sync.h"
 
 #define WINDOWS_EACH 8 /* that are sent for one asked for: the one before it, and those after it */
@@ -25,7 +26,7 @@
 
 void rn_call_init(rn_call *call, const ration_allocator *mem, const rn_book *book, const char *fleet, bool tells_time)
 {
-    *call = (rn_call){.book = book, .fleet = fleet, .tells_time = tells_time};
+    *call = (rn_call){.book = book, .fleet = fleet, .tells_time = tells_time, .path = RN_CALL_QUICK};
     rn_pack_init(&call->argument, mem);
     rn_pack_init(&call->bytes, mem);
 }
@@ -167,10 +168,8 @@ static int64_t bounded(int64_t value)
     return rn_max(-RATION_TIME_MAX_US, rn_min(value, RATION_TIME_MAX_US));
 }
 
-static void write_ratio(rn_pack *out, const char *key, ration_ratio ratio)
+static void write_ratio(rn_pack *out, ration_ratio ratio)
 {
-    rn_pack_key(out, key);
-    rn_pack_array(out, 2);
     rn_pack_int(out, ratio.den == 0 ? 1 : ratio.num);
     rn_pack_int(out, ratio.den == 0 ? 1 : ratio.den);
 }
@@ -257,7 +256,7 @@ static void write_asked(rn_pack *out, const rn_call *call, size_t first)
     }
 }
 
-/* What has been asked for, by limit. */
+/* What has been asked for, by limit; false: nothing. */
 static void write_all_asked(rn_call *call)
 {
     rn_pack *const out = &call->argument;
@@ -265,7 +264,10 @@ static void write_all_asked(rn_call *call)
 
     for (size_t i = 0; i < call->window_count; i++)
         limits += is_asked_before(call, i) ? 0 : 1;
-    rn_pack_key(out, "asked");
+    if (limits == 0) {
+        rn_pack_bool(out, false);
+        return;
+    }
     rn_pack_map(out, limits);
     for (size_t i = 0; i < call->window_count; i++) {
         if (!is_asked_before(call, i))
@@ -279,7 +281,6 @@ static void write_told(rn_pack *out, const rn_call *call, const rn_limit *limit,
     rn_told told;
 
     rn_sync_read(limit->rule, limit->spec.quota.length_us, response, call->now, &told);
-    rn_pack_key(out, "told");
     rn_pack_array(out, 3);
     if (told.max_is == RN_FIELD_OK) {
         rn_pack_int(out, bounded(told.max));
@@ -303,29 +304,49 @@ static bool teaches(const ration_sync *sync)
     return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
 }
 
+/* The bounds of the windows around the caller's now: the one before it, its own, the next one. */
+static void write_bounds(rn_pack *out, const rn_calendar *calendar, ration_time at)
+{
+    ration_time start;
+    ration_time end;
+    ration_time before;
+    ration_time after;
+
+    rn_calendar_window(calendar, at, &start, &end);
+    rn_calendar_window(calendar, rn_time_add(start, -1), &before, &start);
+    rn_calendar_window(calendar, end, &end, &after);
+    rn_pack_int(out, bounded(before.us));
+    rn_pack_int(out, bounded(start.us));
+    rn_pack_int(out, bounded(end.us));
+    rn_pack_int(out, bounded(after.us));
+}
+
 static void write_quota_rule(rn_pack *out, const rn_call *call, const rn_counter *counter)
 {
     const rn_limit *const limit = counter->limit;
     const rn_quota_spec *const spec = &limit->spec.quota;
     const bool rolling = spec->calendar.period == RATION_PERIOD_NONE;
+    const rn_quota_budget budget = rn_quota_budget_fresh(limit->rule, counter->share, limit->reserve);
 
-    rn_pack_key_int(out, "max", limit->rule->max);
-    rn_pack_key_bool(out, "auto", limit->rule->max_auto);
-    write_ratio(out, "share", counter->share);
-    write_ratio(out, "reserve", limit->reserve);
-    rn_pack_key_int(out, "arrival", spec->arrival_us);
-    rn_pack_key_int(out, "length", spec->length_us);
-    rn_pack_key_bool(out, "sync", teaches(&limit->rule->sync));
-    rn_pack_key_bool(out, "parts", !rolling && spec->parts > 0);
-    rn_pack_key_bool(out, "rolling", rolling);
-    rn_pack_key_bool(out, "wait", limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT);
+    rn_pack_bool(out, teaches(&limit->rule->sync));
+    rn_pack_bool(out, rolling);
+    rn_pack_int(out, budget.usable);
+    rn_pack_int(out, budget.reserve);
+    rn_pack_int(out, spec->arrival_us);
+    rn_pack_bool(out, !rolling && spec->parts > 0);
+    rn_pack_int(out, limit->rule->max);
+    rn_pack_bool(out, limit->rule->max_auto);
+    write_ratio(out, counter->share);
+    write_ratio(out, limit->reserve);
+    rn_pack_int(out, spec->length_us);
+    rn_pack_bool(out, limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT);
     if (rolling) {
-        rn_pack_key_int(out, "width", spec->width_us);
-        rn_pack_key_int(out, "counts", spec->counts_us);
+        rn_pack_int(out, spec->width_us);
+        rn_pack_int(out, spec->counts_us);
+        rn_pack_bool(out, false);
+        rn_pack_bool(out, false);
     } else {
-        rn_pack_key(out, "windows");
-        rn_pack_array(out, 3);
-        write_windows(out, &spec->calendar, call->now, 3);
+        write_bounds(out, &spec->calendar, call->now);
     }
 }
 
@@ -335,7 +356,6 @@ static void write_classes(rn_pack *out, const ration_adaptive_rule *rule)
 
     for (size_t i = 0; i < rule->class_count; i++)
         count += rule->classes[i].reserved.num > 0;
-    rn_pack_key(out, "classes");
     rn_pack_array(out, count);
     for (size_t i = 0; i < rule->class_count; i++) {
         const ration_class_rule *const class = &rule->classes[i];
@@ -354,7 +374,6 @@ static void write_aimd(rn_pack *out, const rn_aimd_spec *aimd)
     const int64_t numbers[] = {aimd->initial,    aimd->min,        aimd->max,       aimd->step,
                                aimd->factor.num, aimd->factor.den, aimd->window_us, aimd->cooldown_us};
 
-    rn_pack_key(out, "aimd");
     rn_pack_array(out, sizeof numbers / sizeof numbers[0] + 1);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         rn_pack_int(out, numbers[i]);
@@ -374,23 +393,26 @@ static void write_rate(rn_pack *out, const counter_call *what)
 {
     const rn_bucket_spec *const spec = &what->link->counter->limit->spec.bucket;
 
-    rn_pack_key_int(out, "earn", spec->earn);
-    rn_pack_key_int(out, "price", spec->price);
-    rn_pack_key_int(out, "cap", spec->cap);
-    rn_pack_key_int(out, "burst", spec->burst);
-    rn_pack_key_int(out, "margin", spec->margin);
+    rn_pack_int(out, spec->earn);
+    rn_pack_int(out, spec->price);
+    rn_pack_int(out, spec->cap);
+    rn_pack_int(out, spec->burst);
+    rn_pack_int(out, spec->margin);
 }
 
 static void write_concurrency(rn_pack *out, const counter_call *what)
 {
-    rn_pack_key_int(out, "max", what->link->counter->limit->rule->max);
+    rn_pack_int(out, what->link->counter->limit->rule->max);
 }
 
 static void write_quota(rn_pack *out, const counter_call *what)
 {
     write_quota_rule(out, what->call, what->link->counter);
-    if (what->response != NULL)
+    if (what->response != NULL) {
         write_told(out, what->call, what->link->counter->limit, what->response);
+    } else {
+        rn_pack_bool(out, false);
+    }
 }
 
 /* The limit as it is, and what the request is to it. */
@@ -407,20 +429,18 @@ static void write_adaptive(rn_pack *out, const counter_call *what)
 
     write_aimd(out, &spec->aimd);
     write_classes(out, rule);
-    rn_pack_key(out, "class");
     if (unknown || link->lane == RN_CLASS_NONE) {
         rn_pack_bool(out, false);
     } else {
         rn_pack_text(out, ration_text_of(rule->classes[link->lane - 1].name));
     }
-    rn_pack_key_bool(out, "unknown", unknown);
-    rn_pack_key_int(out, "most", most);
-    rn_pack_key_bool(out, "borrows", borrows);
-    rn_pack_key_given(out, "idle", rule->lend_horizon_us > 0 ? rule->lend_idle_us : RATION_UNSET, RATION_UNSET);
-    rn_pack_key_bool(out, "pause", rule->pause_on_retry_after);
+    rn_pack_bool(out, unknown);
+    rn_pack_int(out, most);
+    rn_pack_bool(out, borrows);
+    rn_pack_given(out, rule->lend_horizon_us > 0 ? rule->lend_idle_us : RATION_UNSET, RATION_UNSET);
+    rn_pack_bool(out, rule->pause_on_retry_after);
     rn_call_followers(out, link);
-    rn_pack_key_given(out, "started", what->call->tells_time ? bounded(counter->started_at.us) : RATION_NEVER_US,
-                      RATION_NEVER_US);
+    rn_pack_given(out, what->call->tells_time ? bounded(counter->started_at.us) : RATION_NEVER_US, RATION_NEVER_US);
 }
 
 static void write_share(rn_pack *out, const counter_call *what)
@@ -428,15 +448,14 @@ static void write_share(rn_pack *out, const counter_call *what)
     rn_call_share(out, what->call, what->link, what->cost);
 }
 
-/* The kinds as the scripts number them (kind.lua), and how many members their rules have; quotas may have two more. */
+/* The kinds as the scripts number them. What each writes of its rules call.lua has names for, in the same order. */
 static const struct kind_row {
     int64_t number;
-    size_t members;
     void (*write)(rn_pack *out, const counter_call *what);
 } kind_rows[RATION_KIND_COUNT] = {
-    [RATION_KIND_RATE] = {1, 5, write_rate},          [RATION_KIND_CONCURRENCY] = {2, 1, write_concurrency},
-    [RATION_KIND_QUOTA] = {3, 11, write_quota},       [RATION_KIND_SHARE] = {4, 9, write_share},
-    [RATION_KIND_ADAPTIVE] = {5, 10, write_adaptive},
+    [RATION_KIND_RATE] = {1, write_rate},         [RATION_KIND_CONCURRENCY] = {2, write_concurrency},
+    [RATION_KIND_QUOTA] = {3, write_quota},       [RATION_KIND_SHARE] = {4, write_share},
+    [RATION_KIND_ADAPTIVE] = {5, write_adaptive},
 };
 
 static void write_counter(rn_pack *out, const counter_call *what)
@@ -444,29 +463,21 @@ static void write_counter(rn_pack *out, const counter_call *what)
     const rn_limit *const limit = what->link->counter->limit;
     const struct kind_row *const row = &kind_rows[limit->rule->kind];
     const bool by_cost = limit->rule->counts == RATION_COUNTS_COST;
-    const bool quota = limit->rule->kind == RATION_KIND_QUOTA;
-    const bool rolling = quota && limit->spec.quota.calendar.period == RATION_PERIOD_NONE;
-    const bool told = quota && what->response != NULL;
 
-    rn_pack_map(out, 4 + row->members + (rolling ? 1 : 0) + (told ? 1 : 0));
-    rn_pack_key_int(out, "kind", row->number);
-    rn_pack_key_int(out, "charge", by_cost ? what->cost : RATION_UNIT);
-    rn_pack_key_bool(out, "cost", by_cost);
-    rn_pack_key_bool(out, "binds", limit->rule->enforce == RATION_ENFORCE_ON);
+    rn_pack_int(out, row->number);
+    rn_pack_int(out, by_cost ? what->cost : RATION_UNIT);
+    rn_pack_bool(out, by_cost);
+    rn_pack_bool(out, limit->rule->enforce == RATION_ENFORCE_ON);
     row->write(out, what);
 }
 
 /* `what` but for the counter. */
 static void write_counters(rn_call *call, const rn_route *route, counter_call what)
 {
-    rn_pack *const out = &call->argument;
-
-    rn_pack_key(out, "counters");
-    rn_pack_array(out, route->count);
     what.call = call;
     for (size_t i = 0; i < route->count; i++) {
         what.link = &route->links[i];
-        write_counter(out, &what);
+        write_counter(&call->argument, &what);
     }
 }
 
@@ -506,7 +517,6 @@ static void write_breaker(rn_pack *out, const rn_breaker_spec *spec)
 /* The breaker that the request goes through, by its rules (circuit.lua); false: none. */
 static void write_circuit(rn_pack *out, const rn_route *route, bool through)
 {
-    rn_pack_key(out, "circuit");
     if (!through || route->circuit == NULL) {
         rn_pack_bool(out, false);
         return;
@@ -518,17 +528,23 @@ static void write_circuit(rn_pack *out, const rn_route *route, bool through)
     write_owner(out, route->account);
 }
 
-/* The members that every call has: 4. */
-static void write_common(rn_call *call, ration_text id)
+/*
+ * What every call begins with: which path it may take (quick_admit.lua), the time that a test tells, whether keys have
+ * no end then, who calls, what a script has asked for.
+ */
+static void write_common(rn_call *call, bool quick)
 {
-    rn_pack_key_text(&call->argument, "id", id);
-    rn_pack_key_given(&call->argument, "now", call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
-    write_all_asked(call);
+    rn_pack *const out = &call->argument;
+
+    rn_pack_int(out, quick && call->window_count == 0 ? call->path : RN_CALL_WHOLE);
+    rn_pack_given(out, call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
+    rn_pack_bool(out, call->tells_time && !call->keys_end);
     if (call->member.size > 0) {
-        rn_pack_key_text(&call->argument, "member", call->member);
+        rn_pack_text(out, call->member);
     } else {
-        rn_pack_key_bool(&call->argument, "member", false);
+        rn_pack_bool(out, false);
     }
+    write_all_asked(call);
 }
 
 /* What orders those who wait: see admit.lua. */
@@ -536,8 +552,6 @@ static void write_queue(rn_call *call, const rn_call_ask *ask)
 {
     rn_pack *const out = &call->argument;
 
-    rn_pack_key(out, "queue");
-    rn_pack_array(out, 8);
     rn_pack_int(out, ask->priority);
     rn_pack_text(out, ask->tenant);
     rn_pack_int(out, ask->cost);
@@ -548,34 +562,48 @@ static void write_queue(rn_call *call, const rn_call_ask *ask)
     rn_pack_int(out, bounded(call->waiter_ttl_us));
 }
 
-/* How a provider's 429s are taken: 2 members. None of the limits is penalized: the account is. */
-static void write_penalty(rn_call *call, const rn_route *route)
+/* Which limits a 429 penalizes: 0 none, but the account; -1 all that bind; else one by its place. */
+static int64_t penalized_of(const rn_route *route)
 {
-    const ration_error_rule *const rule = &route->provider->rule.errors;
-    const bool all = rule->penalize == RATION_PENALIZE_ALL;
-    rn_pack *const out = &call->argument;
     size_t narrowest = route->count;
-    size_t count = 0;
 
     for (size_t i = 0; i < route->count; i++) {
         const rn_limit *const limit = route->links[i].counter->limit;
 
         if (limit->rule->enforce != RATION_ENFORCE_ON)
             continue;
-        count++;
         if (narrowest == route->count || limit->depth > route->links[narrowest].counter->limit->depth)
             narrowest = i;
     }
-    rn_pack_key(out, "penalty");
-    rn_pack_map(out, 2);
-    rn_pack_key_int(out, "default", bounded(rule->default_penalty_us > 0 ? rule->default_penalty_us : PENALTY_US));
-    rn_pack_key_int(out, "max", bounded(rule->max_penalty_us > 0 ? rule->max_penalty_us : PENALTY_MAX_US));
-    rn_pack_key(out, "penalized");
-    rn_pack_array(out, all || count == 0 ? count : 1);
-    for (size_t i = 0; i < route->count; i++) {
-        if (all ? route->links[i].counter->limit->rule->enforce == RATION_ENFORCE_ON : i == narrowest)
-            rn_pack_int(out, (int64_t)i + 1);
-    }
+    if (narrowest == route->count)
+        return 0;
+    return route->provider->rule.errors.penalize == RATION_PENALIZE_ALL ? -1 : (int64_t)narrowest + 1;
+}
+
+/* What has come of a lease's call, as feedback.lua has it. */
+typedef struct lease_news {
+    const char *outcome;
+    int64_t cost; /* RATION_UNSET: as it was charged */
+    ration_time retry_at;
+    bool status, limited, success;
+} lease_news;
+
+static void write_news(rn_call *call, const rn_route *route, const lease_news *news)
+{
+    const ration_error_rule *const rule = &route->provider->rule.errors;
+    rn_pack *const out = &call->argument;
+
+    write_common(call, true);
+    write_circuit(out, route, true);
+    rn_pack_text(out, ration_text_of(news->outcome));
+    rn_pack_given(out, news->cost, RATION_UNSET);
+    rn_pack_bool(out, news->status);
+    rn_pack_bool(out, news->limited);
+    rn_pack_bool(out, news->success);
+    rn_pack_given(out, rn_time_known(news->retry_at) ? bounded(news->retry_at.us) : RATION_NEVER_US, RATION_NEVER_US);
+    rn_pack_int(out, bounded(rule->default_penalty_us > 0 ? rule->default_penalty_us : PENALTY_US));
+    rn_pack_int(out, bounded(rule->max_penalty_us > 0 ? rule->max_penalty_us : PENALTY_MAX_US));
+    rn_pack_int(out, penalized_of(route));
 }
 
 static int written(const rn_call *call)
@@ -590,63 +618,56 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 16);
-    write_common(call, ask->id);
+    write_common(call, !ask->dry && !ask->enforcer && !ask->enter);
     write_circuit(out, route, !ask->health);
-    rn_pack_key_given(out, "hold", ask->hold_us, RATION_UNSET);
-    rn_pack_key_given(out, "ttl", ask->ttl_us, RATION_UNSET);
-    rn_pack_key_int(out, "wait", bounded(ask->wait_us));
+    rn_pack_given(out, ask->hold_us, RATION_UNSET);
+    rn_pack_given(out, ask->ttl_us, RATION_UNSET);
+    rn_pack_bool(out, ask->retry);
+    rn_pack_bool(out, ask->priority == RATION_PRIORITY_CRITICAL);
+    rn_pack_int(out, bounded(ask->wait_us));
+    rn_pack_bool(out, ask->dry);
+    rn_pack_bool(out, ask->enforcer);
+    rn_pack_bool(out, ask->enter);
+    rn_pack_bool(out, ask->again);
     write_queue(call, ask);
-    rn_pack_key_bool(out, "retry", ask->retry);
-    rn_pack_key_bool(out, "critical", ask->priority == RATION_PRIORITY_CRITICAL);
-    rn_pack_key_bool(out, "dry", ask->dry);
-    rn_pack_key_bool(out, "enforcer", ask->enforcer);
-    rn_pack_key_bool(out, "enter", ask->enter);
-    rn_pack_key_bool(out, "again", ask->again);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
     return written(call);
 }
 
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response)
 {
-    rn_pack *const out = &call->argument;
     const rn_reading reading = rn_response_read(&route->provider->rule.errors, response);
-    ration_time retry_at = {RATION_NEVER_US};
     const int err = keys_write(call, route, id);
+    lease_news news = {
+        .outcome = ration_outcome_name(reading.outcome),
+        .cost = RATION_UNSET,
+        .retry_at = {RATION_NEVER_US},
+        .status = response->status != 0,
+        .limited = reading.rate_limited,
+        .success = reading.success,
+    };
 
     if (err != RATION_OK)
         return err;
-    if (rn_field_retry_after(response, call->now, &retry_at) != RN_FIELD_OK)
-        retry_at.us = RATION_NEVER_US;
-    rn_pack_map(out, 13);
-    write_common(call, id);
-    write_circuit(out, route, true);
-    rn_pack_key_bool(out, "status", response->status != 0);
-    rn_pack_key_bool(out, "limited", reading.rate_limited);
-    rn_pack_key_text(out, "outcome", ration_text_of(ration_outcome_name(reading.outcome)));
-    rn_pack_key_bool(out, "success", reading.success);
-    rn_pack_key_given(out, "retry_at", rn_time_known(retry_at) ? bounded(retry_at.us) : RATION_NEVER_US,
-                      RATION_NEVER_US);
-    write_penalty(call, route);
+    if (rn_field_retry_after(response, call->now, &news.retry_at) != RN_FIELD_OK)
+        news.retry_at.us = RATION_NEVER_US;
+    write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET, .response = response});
     return written(call);
 }
 
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end)
 {
-    rn_pack *const out = &call->argument;
-    const char *const outcome = ration_outcome_name(end->outcome);
     const int err = keys_write(call, route, id);
+    const lease_news news = {
+        .outcome = ration_outcome_name(end->outcome),
+        .cost = end->cost,
+        .retry_at = {RATION_NEVER_US},
+    };
 
     if (err != RATION_OK)
         return err;
-    rn_pack_map(out, 11);
-    write_common(call, id);
-    write_circuit(out, route, true);
-    rn_pack_key_text(out, "outcome", (ration_text){outcome, strlen(outcome)});
-    rn_pack_key_given(out, "cost", end->cost, RATION_UNSET);
-    rn_pack_key_bool(out, "retry_at", false);
-    write_penalty(call, route);
+    write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET});
     return written(call);
 }
@@ -658,8 +679,8 @@ int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, 
     key_head(call, provider);
     for (size_t i = 0; i < count; i++)
         key_lease(call, provider, ids[i]);
-    rn_pack_map(&call->argument, 5);
-    write_common(call, (ration_text){"", 0});
+    write_common(call, false);
+    rn_pack_map(&call->argument, 1);
     rn_pack_key(&call->argument, "ids");
     rn_pack_array(&call->argument, count);
     for (size_t i = 0; i < count; i++)
@@ -671,8 +692,7 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
 {
     key_head(call, route->provider->name);
     key_lease(call, route->provider->name, id);
-    rn_pack_map(&call->argument, 4);
-    write_common(call, id);
+    write_common(call, false);
     return written(call);
 }
 
@@ -682,8 +702,8 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
     const rn_scope *const scope = &health->account->provider->circuit->scope;
 
     key_head(call, health->account->provider->name);
-    rn_pack_map(out, 9);
-    write_common(call, (ration_text){"", 0});
+    write_common(call, false);
+    rn_pack_map(out, 5);
     rn_pack_key_bool(out, "ok", health->ok);
     rn_pack_key(out, "account");
     write_owner(out, health->account);
@@ -705,8 +725,7 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
 int rn_call_advance(rn_call *call, ration_text provider)
 {
     key_head(call, provider);
-    rn_pack_map(&call->argument, 4);
-    write_common(call, (ration_text){"", 0});
+    write_common(call, false);
     return written(call);
 }
 
@@ -746,8 +765,7 @@ int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_te
 {
     key_head(call, counter->provider);
     key_limit(call, counter->provider, counter->limit, account, counter->key);
-    rn_pack_map(&call->argument, 2);
-    write_common(call, (ration_text){"", 0});
+    write_common(call, false);
     return written(call);
 }
 

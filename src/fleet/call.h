@@ -24,13 +24,22 @@ typedef struct rn_call_window {
     ration_time at;
 } rn_call_window;
 
+/* Admissions, releases and responses have a short way for what is usual, that leaves all else to the whole script. */
+typedef enum rn_call_path {
+    RN_CALL_WHOLE = 0, /* the other two are tests': the whole script */
+    RN_CALL_QUICK = 1,
+    RN_CALL_ONLY = 2, /* the short way, or RN_ANSWER_UNKNOWN and nothing is done */
+} rn_call_path;
+
 typedef struct rn_call {
     const rn_book *book;
     const char *fleet;    /* its name, as keys have it */
     ration_text provider; /* of the call as it is written */
     ration_text member;   /* who calls; empty: nobody who is told of waiters or must show that it lives */
     int64_t waiter_ttl_us;
-    bool tells_time; /* a test's */
+    bool tells_time; /* a test's; its keys have no end but with `keys_end` */
+    bool keys_end;
+    rn_call_path path;
     ration_time now; /* what the caller takes for now */
     rn_call_window windows[RN_CALL_WINDOWS_MAX];
     size_t window_count;
@@ -118,7 +127,7 @@ int rn_call_channel(rn_call *call, ration_text provider, ration_text *out);
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);
 
-/* The members of a share limit's counter that no other has: 9. */
+/* The values of a share limit's counter that no other has. */
 void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link, int64_t cost);
 /* The limits whose ceilings follow this adaptive one, by their names in keys; false: none. */
 void rn_call_followers(rn_pack *out, const rn_route_link *link);

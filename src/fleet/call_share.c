@@ -26,10 +26,9 @@ static void write_tenant(rn_pack *out, const ration_share_rule *rule, uint32_t l
     const ration_tenant_share *const tenant = lane == RN_LANE_UNKNOWN ? NULL : &rule->tenants[lane];
     const ration_ratio lend = tenant == NULL ? (ration_ratio){1, 1} : lend_of(rule, tenant);
 
-    rn_pack_key_given(out, "tenant", tenant == NULL ? RATION_UNSET : (int64_t)lane, RATION_UNSET);
-    rn_pack_key_text(out, "name", tenant == NULL ? (ration_text){"", 0} : ration_text_of(tenant->name));
-    rn_pack_key_int(out, "weight", tenant == NULL ? 0 : tenant->weight);
-    rn_pack_key(out, "lend");
+    rn_pack_given(out, tenant == NULL ? RATION_UNSET : (int64_t)lane, RATION_UNSET);
+    rn_pack_text(out, tenant == NULL ? (ration_text){"", 0} : ration_text_of(tenant->name));
+    rn_pack_int(out, tenant == NULL ? 0 : tenant->weight);
     rn_pack_array(out, 2);
     rn_pack_int(out, lend.num);
     rn_pack_int(out, lend.den);
@@ -40,7 +39,7 @@ static void write_digest(rn_pack *out, const rn_ceiling_spec *spec)
     char digest[20];
 
     (void)snprintf(digest, sizeof digest, "%016" PRIx64, spec->digest);
-    rn_pack_key_text(out, "digest", ration_text_of(digest));
+    rn_pack_text(out, ration_text_of(digest));
 }
 
 /* The name of a limit as one text. */
@@ -86,6 +85,7 @@ void rn_call_share_rule(rn_pack *out, const rn_limit *limit)
     const ration_share_rule *const rule = spec->rule;
 
     rn_pack_map(out, 3);
+    rn_pack_key(out, "digest");
     write_digest(out, spec);
     write_rule(out, spec);
     rn_pack_key(out, "tenants");
@@ -108,7 +108,6 @@ static void write_follows(rn_pack *out, const rn_route_link *link)
     const rn_limit *const leader = link->counter->limit->follows;
     const rn_account *const account = link->route->account;
 
-    rn_pack_key(out, "follows");
     if (leader == NULL) {
         rn_pack_bool(out, false);
         return;
@@ -131,7 +130,6 @@ void rn_call_followers(rn_pack *out, const rn_route_link *link)
 
     for (size_t i = 0; i < limits; i++)
         count += is_follower(account->limits[i], link->counter->limit) ? 1 : 0;
-    rn_pack_key(out, "followers");
     if (count == 0) {
         rn_pack_bool(out, false);
         return;
@@ -149,9 +147,9 @@ void rn_call_share(rn_pack *out, const rn_call *call, const rn_route_link *link,
     const ration_time since = rn_time_min(link->counter->started_at, call->now);
 
     write_digest(out, &spec->ceiling);
-    rn_pack_key_int(out, "asked", cost);
-    rn_pack_key_int(out, "largest", spec->largest);
-    rn_pack_key_given(out, "since", call->tells_time ? since.us : RATION_NEVER_US, RATION_NEVER_US);
+    rn_pack_int(out, cost);
+    rn_pack_int(out, spec->largest);
+    rn_pack_given(out, call->tells_time ? since.us : RATION_NEVER_US, RATION_NEVER_US);
     write_follows(out, link);
     write_tenant(out, spec->ceiling.rule, link->lane);
 }

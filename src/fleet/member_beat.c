@@ -82,7 +82,7 @@ static void on_beaten(void *ctx, int err, const redisReply *reply, const char *t
         return;
     m->ahead_us = rn_sub(rn_answer_at(reply).us, now.us);
     rn_member_times_add(&m->times[RN_SCRIPT_BEAT], rn_sub(now.us, m->beat_sent_at.us));
-    peers_take(m, reply->element[3]);
+    peers_take(m, rn_answer_rest(reply));
 }
 
 static void beat(rn_member *m)

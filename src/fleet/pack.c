@@ -2,8 +2,8 @@
 /*
  * MessagePack, as much of it as the scripts read.
  *
- * Integers always go out in 64 bits: a byte more or less is nothing beside a round trip, and one form is one test. Lua
- * makes doubles of them, so nothing beyond 2^53 is sent; `rn_pack_int` asserts it.
+ * All goes out in as few bytes as its form allows, since Redis hashes every byte of an argument. Lua makes doubles of
+ * integers, so nothing beyond 2^53 is sent; `rn_pack_int` asserts it.
  */
 #include "fleet/pack.h"
 
@@ -66,20 +66,38 @@ static void put_number(rn_pack *pack, uint8_t type, uint64_t number, size_t byte
     put(pack, out, 1 + bytes);
 }
 
+/* How many there are of something, below `small` in the byte of its type. */
+static void put_count(rn_pack *pack, uint8_t small_type, size_t small, uint8_t type, size_t count)
+{
+    if (count < small) {
+        put_number(pack, (uint8_t)(small_type | count), 0, 0);
+    } else {
+        put_number(pack, type, count, 4);
+    }
+}
+
 void rn_pack_array(rn_pack *pack, size_t count)
 {
-    put_number(pack, 0xdd, count, 4);
+    put_count(pack, 0x90, 16, 0xdd, count);
 }
 
 void rn_pack_map(rn_pack *pack, size_t count)
 {
-    put_number(pack, 0xdf, count, 4);
+    put_count(pack, 0x80, 16, 0xdf, count);
 }
 
 void rn_pack_int(rn_pack *pack, int64_t value)
 {
     assert(value >= -RATION_TIME_MAX_US && value <= RATION_TIME_MAX_US);
-    put_number(pack, 0xd3, (uint64_t)value, 8);
+    if (value < 0 || value > UINT32_MAX) {
+        put_number(pack, 0xd3, (uint64_t)value, 8);
+    } else if (value < 128) {
+        put_number(pack, (uint8_t)value, 0, 0);
+    } else if (value <= UINT16_MAX) {
+        put_number(pack, 0xcd, (uint64_t)value, 2);
+    } else {
+        put_number(pack, 0xce, (uint64_t)value, 4);
+    }
 }
 
 void rn_pack_bool(rn_pack *pack, bool value)
@@ -89,7 +107,7 @@ void rn_pack_bool(rn_pack *pack, bool value)
 
 void rn_pack_text(rn_pack *pack, ration_text text)
 {
-    put_number(pack, 0xdb, text.size, 4);
+    put_count(pack, 0xa0, 32, 0xdb, text.size);
     put(pack, text.data, text.size);
 }
 
@@ -125,9 +143,8 @@ void rn_pack_key_text(rn_pack *pack, const char *key, ration_text text)
     rn_pack_text(pack, text);
 }
 
-void rn_pack_key_given(rn_pack *pack, const char *key, int64_t value, int64_t none)
+void rn_pack_given(rn_pack *pack, int64_t value, int64_t none)
 {
-    rn_pack_key(pack, key);
     if (value == none) {
         rn_pack_bool(pack, false);
     } else {

@@ -30,6 +30,8 @@ void rn_pack_map(rn_pack *pack, size_t count);
 void rn_pack_int(rn_pack *pack, int64_t value);
 void rn_pack_bool(rn_pack *pack, bool value);
 void rn_pack_text(rn_pack *pack, ration_text text);
+/* false where it is `none`. */
+void rn_pack_given(rn_pack *pack, int64_t value, int64_t none);
 void rn_pack_raw(rn_pack *pack, ration_text bytes); /* as they are */
 
 /* Members of a map. */
@@ -37,7 +39,5 @@ void rn_pack_key_int(rn_pack *pack, const char *key, int64_t value);
 void rn_pack_key_bool(rn_pack *pack, const char *key, bool value);
 void rn_pack_key_text(rn_pack *pack, const char *key, ration_text text);
 void rn_pack_key(rn_pack *pack, const char *key);
-/* false where it is `none`. */
-void rn_pack_key_given(rn_pack *pack, const char *key, int64_t value, int64_t none);
 
 #endif

@@ -143,7 +143,7 @@ def test_tenants_of_a_fleet(count, status, told, store, tmp_path):
     assert done.returncode == status and told in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["fleet_calls", "fleet_shares", "fleet_waits"])
+@pytest.mark.parametrize("name", ["fleet_calls", "fleet_quick", "fleet_shares", "fleet_waits"])
 def test_calls(name, store):
     done = subprocess.run([PROGRAMS / name, store.url], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "STDOUT"})

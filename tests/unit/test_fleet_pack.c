@@ -25,30 +25,48 @@ static void test_forms(void **state)
     rn_pack_int(&pack, 1);
     rn_pack_int(&pack, -2);
     rn_pack_int(&pack, RATION_TIME_MAX_US);
-    CHECK_BYTES(&pack, "\xd3\0\0\0\0\0\0\0\1"
+    rn_pack_int(&pack, 127);
+    rn_pack_int(&pack, 128);
+    rn_pack_int(&pack, UINT16_MAX);
+    rn_pack_int(&pack, UINT16_MAX + 1);
+    rn_pack_int(&pack, UINT32_MAX);
+    rn_pack_int(&pack, (int64_t)UINT32_MAX + 1);
+    CHECK_BYTES(&pack, "\1"
                        "\xd3\xff\xff\xff\xff\xff\xff\xff\xfe"
-                       "\xd3\0\x20\0\0\0\0\0\0");
+                       "\xd3\0\x20\0\0\0\0\0\0"
+                       "\x7f"
+                       "\xcd\0\x80"
+                       "\xcd\xff\xff"
+                       "\xce\0\1\0\0"
+                       "\xce\xff\xff\xff\xff"
+                       "\xd3\0\0\0\1\0\0\0\0");
     rn_pack_clear(&pack);
     rn_pack_bool(&pack, true);
     rn_pack_bool(&pack, false);
     rn_pack_text(&pack, ration_text_of("ab"));
     rn_pack_text(&pack, (ration_text){NULL, 0});
     CHECK_BYTES(&pack, "\xc3\xc2"
-                       "\xdb\0\0\0\2"
+                       "\xa2"
                        "ab"
-                       "\xdb\0\0\0\0");
+                       "\xa0");
     rn_pack_clear(&pack);
-    rn_pack_array(&pack, 3);
+    rn_pack_text(&pack, (ration_text){"0123456789012345678901234567890", 31});
+    rn_pack_text(&pack, (ration_text){"01234567890123456789012345678901", 32});
+    CHECK_BYTES(&pack, "\xbf"
+                       "0123456789012345678901234567890"
+                       "\xdb\0\0\0\x20"
+                       "01234567890123456789012345678901");
+    rn_pack_clear(&pack);
+    rn_pack_array(&pack, 15);
+    rn_pack_array(&pack, 16);
+    rn_pack_map(&pack, 15);
     rn_pack_map(&pack, 70000);
     rn_pack_key_bool(&pack, "key", true);
-    rn_pack_key_given(&pack, "a", 5, RATION_UNSET);
-    rn_pack_key_given(&pack, "b", RATION_UNSET, RATION_UNSET);
-    CHECK_BYTES(&pack, "\xdd\0\0\0\3\xdf\0\1\x11\x70"
+    rn_pack_given(&pack, 5, RATION_UNSET);
+    rn_pack_given(&pack, RATION_UNSET, RATION_UNSET);
+    CHECK_BYTES(&pack, "\x9f\xdd\0\0\0\x10\x8f\xdf\0\1\x11\x70"
                        "\xa3key\xc3"
-                       "\xa1"
-                       "a\xd3\0\0\0\0\0\0\0\5"
-                       "\xa1"
-                       "b\xc2");
+                       "\5\xc2");
     rn_pack_fini(&pack);
 }
 
@@ -63,7 +81,7 @@ static void test_no_memory(void **state)
         failalloc_init(&fail, at);
         rn_pack_init(&pack, &fail.allocator);
         for (; pack.err == RATION_OK && written < 1000; written++)
-            rn_pack_int(&pack, (int64_t)written);
+            rn_pack_int(&pack, RATION_TIME_MAX_US);
         CHECK_EQ(pack.err, RATION_ERR_NOMEM);
         CHECK_EQ(pack.size, (written - 1) * 9);
         rn_pack_text(&pack, ration_text_of("x"));

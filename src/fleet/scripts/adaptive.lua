@@ -26,7 +26,7 @@ MAKERS[5] = function()
     end
 
     local function encode(c)
-        local ends = call.now and NEVER or max(now + KEPT, c.held > 0 and c.lasts or -MAX)
+        local ends = call.lasting and NEVER or max(now + KEPT, c.held > 0 and c.lasts or -MAX)
 
         return c.limit and ends or -MAX, c.limit, c.grown_at, c.throttled_at, c.decreased_at, c.stride, c.climb_to,
             c.held, c.held_of, c.lasts, c.born, c.used_at, c.waiting

@@ -8,8 +8,6 @@
 -- What is refused by something that a wait cannot cure has not asked for anything. All others have: adaptive limits may
 -- grow by that, and then it is looked at once more. Who only wants to know changes nothing: limits that may grow count
 -- as grown.
---
--- `call.queue` is { priority, tenant, cost, weight, is it first come first served, most waiters, most of a tenant }.
 local SPENT = { [1] = true, [3] = true } -- kinds that a lease does not give back: rate, quota
 
 local function known_already()

@@ -36,7 +36,8 @@ local function circuits_make()
 
     local function save(c)
         local fresh = is_fresh(c)
-        local ends = fresh and -MAX or call.now and NEVER or max(now, c.until_at ~= NEVER and c.until_at or now) + KEPT
+        local ends = fresh and -MAX or call.lasting and NEVER or
+            max(now, c.until_at ~= NEVER and c.until_at or now) + KEPT
 
         if c.until_at ~= c.until_was then
             if c.until_at == NEVER then
@@ -183,7 +184,7 @@ local function circuits_make()
                 c.check_out, c.checks, c.failures, c.idle_failures, c.quiet_since, c.first, c.count, c.calls, c.failed,
                 c.newest, c.total, c.failers = cmsgpack.unpack(c.raw)
         end
-        c.name, c.save, c.is_circuit = name, save, true
+        c.name, c.save, c.is_circuit, c.was = name, save, true, ends
         c.until_was = ends and c.until_at or NEVER
         if ends and now < ends then
             if given then

@@ -58,13 +58,15 @@ local function teach(counters, lease, reply)
 end
 
 local function penalize(counters, account, lease)
-    if #call.penalized == 0 then
+    if call.penalized == 0 then
         account.penalty = penalty_hit(account.penalty, lease.granted_at, call.retry_at)
         changed(account)
     end
-    for _, i in ipairs(call.penalized) do
-        counters[i].penalty = penalty_hit(counters[i].penalty, lease.granted_at, call.retry_at)
-        changed(counters[i])
+    for i, c in ipairs(counters) do
+        if i == call.penalized or call.penalized == -1 and c.spec.binds then
+            c.penalty = penalty_hit(c.penalty, lease.granted_at, call.retry_at)
+            changed(c)
+        end
     end
 end
 

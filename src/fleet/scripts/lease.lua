@@ -28,6 +28,7 @@ end
 local function counter_decode(c, ends, penalty, ...)
     local kind = kind_of(c.kind)
 
+    c.was = ends
     if ends and now < ends then
         c.ends, c.penalty = ends, penalty
         kind.decode(c, ...)
@@ -77,6 +78,27 @@ end
 
 -- ---- leases ----
 
+-- What it holds, four values each: the counter's key, its kind, the charge, what the kind remembers.
+local function holds_flat(lease)
+    local flat = {}
+
+    for _, hold in ipairs(lease.holds) do
+        for part = 1, 4 do
+            flat[#flat + 1] = hold[part] or false
+        end
+    end
+    return unpack(flat)
+end
+
+local function holds_of(...)
+    local holds, flat = {}, { ... }
+
+    for i = 1, #flat, 4 do
+        holds[#holds + 1] = { unpack(flat, i, i + 3) }
+    end
+    return holds
+end
+
 local function lease_save(cell)
     local lease, waiter = cell.lease, cell.waiter
 
@@ -93,26 +115,28 @@ local function lease_save(cell)
         return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at)
     end
     return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(HELD, lease.granted_at,
-        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.holds,
-        lease.pass)
+        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.pass,
+        holds_flat(lease))
+end
+
+local function lease_decode(id, state, granted_at, order, ends_at, ttl, ttl_until, status_seen, answered, pass, ...)
+    return { id = id, released = state == RELEASED, granted_at = granted_at, order = order, ends_at = ends_at,
+        ttl = ttl, ttl_until = ttl_until, status_seen = status_seen, answered = answered, pass = pass,
+        holds = holds_of(...) }
 end
 
 local function lease_at(id)
     local cell = cell_at(prefix .. 'lease:' .. id)
 
     if cell.raw and not cell.save then
-        local lease = { id = id }
-        local state
+        local state, what = cmsgpack.unpack(cell.raw)
 
-        state, lease.granted_at, lease.order, lease.ends_at, lease.ttl, lease.ttl_until, lease.status_seen,
-            lease.answered, lease.holds, lease.pass = cmsgpack.unpack(cell.raw)
-        lease.released = state == RELEASED
         if state == WAITING then
-            cell.waiter = lease.granted_at
+            cell.waiter = what
         elseif state == REFUSED_LATER then
-            cell.refusal = lease.granted_at
+            cell.refusal = what
         else
-            cell.lease = lease
+            cell.lease = lease_decode(id, cmsgpack.unpack(cell.raw))
         end
     end
     cell.save, cell.is_lease = lease_save, true

@@ -27,6 +27,7 @@ local function account_at(key)
     end
     if cell.raw then
         ends, penalty = cmsgpack.unpack(cell.raw)
+        cell.was = ends
     end
     cell.penalty = ends and now < ends and penalty or false
     cell.save, cell.is_account = account_save, true

@@ -12,7 +12,7 @@ local function queue_make()
     local LINES = prefix .. 'lines'
 
     local function lives_until(key, ends)
-        if not call.now then
+        if not call.lasting then
             redis.call('PEXPIREAT', key, div_floor(ends, 1000) + 1)
         end
     end

@@ -18,8 +18,34 @@ MAKERS[3] = function()
     -- newest lease when it was, or false.
     local ORDER, GRANTED, CHARGE, SEEN, UNSEEN, SPENT, RETURNED, ANSWERED, FLYING = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-    local function decode(c, fields)
+    local function part_length(c)
+        return max(div_ceil_sum(c.finish - c.start, 0, PARTS), 1)
+    end
+
+    -- A window of the calendar in which nothing has happened but requests: { used, carried, start, finish, first_order,
+    -- newest_order }. Headers are of no account there, and nobody is on the way over its end.
+    local function is_plain(c)
+        return c.spec and not c.spec.sync and not c.spec.rolling and not c.dipped and not c.exhausted and
+            not c.left_known and not c.observed and not c.parts and c.offset == 0 and c.finish == c.computed_end and
+            #c.holds + #c.ended + #c.lost == 0
+    end
+
+    local function decode_plain(c, used, carried, start, finish, first_order, newest_order)
+        c.exhausted, c.dipped, c.left_known, c.observed = false, false, false, false
+        c.used, c.carried, c.left, c.external, c.spent, c.returned = used, carried, 0, 0, 0, 0
+        c.first_order, c.newest_order, c.moved_order, c.used_order = first_order, newest_order, 0, 0
+        c.dipped_at, c.left_until, c.exhausted_until = 0, 0, 0
+        c.holds, c.ended, c.lost = {}, {}, {}
+        c.start, c.finish, c.computed_end, c.offset, c.brought_at = start, finish, finish, 0, false
+        c.part_us, c.parts, c.oldest, c.newest, c.ring = part_length(c), false, 0, 0, {}
+    end
+
+    local function decode(c, fields, ...)
         if not fields then
+            return
+        end
+        if type(fields) == 'number' then
+            decode_plain(c, fields, ...)
             return
         end
         c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried, c.left, c.external,
@@ -163,10 +189,6 @@ MAKERS[3] = function()
         return parts
     end
 
-    local function part_length(c)
-        return max(div_ceil_sum(c.finish - c.start, 0, PARTS), 1)
-    end
-
     local function history_begin(c, start)
         local old_start, old_part_us, old = c.start, c.part_us, c.parts
 
@@ -291,8 +313,8 @@ MAKERS[3] = function()
         end
 
         local spec = c.spec
-        local usable = whole(c, ratio_of(c.max, spec.share[1], spec.share[2]))
-        local reserve = whole(c, ratio_of(usable, spec.reserve[1], spec.reserve[2]))
+        local usable = whole(c, ratio_of(c.max, spec.share_num, spec.share_den))
+        local reserve = whole(c, ratio_of(usable, spec.reserve_num, spec.reserve_den))
 
         if c.learned_max then
             usable = max(usable, UNIT)
@@ -474,9 +496,10 @@ MAKERS[3] = function()
             fresh(c)
             return
         end
-        if not c.spec.sync then
+        if not c.spec.sync or not c.max then
             c.max, c.learned_max = c.spec.max, c.spec.auto
         end
+        c.parts = c.parts or c.spec.parts and empty_parts() or false
         advance(c)
     end
 
@@ -495,12 +518,15 @@ MAKERS[3] = function()
             ends = c.finish + 2 * max(c.spec.length, c.spec.arrival)
         end
         if c.spec.sync then
-            ends = call.now and NEVER or max(ends, now) + 2 * c.spec.length + 7 * DAY
+            ends = call.lasting and NEVER or max(ends, now) + 2 * c.spec.length + 7 * DAY
         end
         return ends
     end
 
     local function encode(c)
+        if is_plain(c) then
+            return ends_of(c), c.used, c.carried, c.start, c.finish, c.first_order, c.newest_order
+        end
         return ends_of(c), { c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried,
             c.left, c.external, c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order,
             c.dipped_at, c.holds, c.ended, c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at,

@@ -451,7 +451,7 @@ MAKERS[4] = function()
         for _, key in ipairs({ c.hash_key, c.order_key, splitter().set_key(c) }) do
             if c.lasts ~= NEVER then
                 expire_later(key, c.lasts + DAY)
-            elseif not call.now then
+            elseif not call.lasting then
                 later('PERSIST', key)
             end
         end

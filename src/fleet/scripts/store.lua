@@ -6,7 +6,7 @@
 --
 -- KEYS[1] is the provider's head: its clock, the number of its grants, the first end of a time to live, how many wait
 -- and the next instant at which something happens to them. KEYS[2] is the lease, KEYS[3] the account, then come the
--- counters. ARGV[1] is the call, packed (src/fleet/call.c).
+-- counters.
 --
 -- Every value but a lease's begins with the instant from which on it means nothing. Redis removes it then or later;
 -- whoever reads it before that finds nothing. The head outlives all others.
@@ -17,8 +17,6 @@ local SECOND = 1000000
 local DAY = 86400 * SECOND
 local CLOCK_STEP = 1000 -- the head is written for the clock alone once it has moved by so much
 
-local call = cmsgpack.unpack(ARGV[1])
-local prefix = string.sub(KEYS[1], 1, -5) -- without "head"
 local cells = {}
 local written = {} -- the cells that have been changed, in order
 local deferred = {} -- commands for sorted sets
@@ -29,10 +27,9 @@ local touched -- the cells changed, for those who wait; nil: nobody does
 local now, head
 
 do
-    local raw = redis.call('MGET', unpack(KEYS))
-
+    raws = raws or redis.call('MGET', unpack(KEYS))
     for i, key in ipairs(KEYS) do
-        cells[key] = { key = key, raw = raw[i] }
+        cells[key] = { key = key, raw = raws[i] }
     end
 end
 
@@ -56,6 +53,11 @@ local function changed(cell)
     end
 end
 
+-- It outlives all others.
+local function head_ends(at)
+    return max(head.ends, head.kept, at) + 2 * DAY
+end
+
 local function head_read()
     local raw = cells[KEYS[1]].raw
 
@@ -64,6 +66,7 @@ local function head_read()
     if raw then
         head.now, head.grants, head.first, head.ends, head.kept, head.slow_now, head.slow_real, head.waiting,
             head.wake, head.circuits = cmsgpack.unpack(raw)
+        cells[KEYS[1]].was = head_ends(head.now)
     end
     head.written = head.now
 end
@@ -73,7 +76,8 @@ local function clock()
         return max(head.now, call.now)
     end
 
-    local time = redis.call('TIME')
+    time = time or redis.call('TIME')
+
     local real = time[1] * SECOND + time[2]
 
     if real >= head.now then
@@ -86,12 +90,18 @@ local function clock()
     return max(head.now, head.slow_now + div_floor((real - head.slow_real) * 99, 100))
 end
 
--- When Redis may remove it; a test's time is not Redis', so nothing is removed then.
-local function set(key, value, ends)
-    if call.now or ends == NEVER then
-        redis.call('SET', key, value)
+-- Redis may remove it some time after its end, so that the instant need not be told again with each that comes a little
+-- later: where it is still the one that it was (`cell.was`: the end of the value that stood there), it stays. A test's
+-- time is not Redis', so nothing is removed then.
+local function set(cell, value, ends)
+    local grain = ends - ends % GRAIN
+
+    if call.lasting or ends == NEVER then
+        redis.call('SET', cell.key, value)
+    elseif cell.raw and cell.was and cell.was - cell.was % GRAIN == grain then
+        redis.call('SET', cell.key, value, 'KEEPTTL')
     else
-        redis.call('SET', key, value, 'PXAT', div_floor(ends, 1000) + 1)
+        redis.call('SET', cell.key, value, 'PXAT', div_floor(grain + 2 * GRAIN, 1000) + 1)
     end
 end
 
@@ -100,7 +110,7 @@ local function later(...)
 end
 
 local function expire_later(key, ends)
-    if not call.now and ends ~= NEVER then
+    if not call.lasting and ends ~= NEVER then
         later('PEXPIREAT', key, div_floor(ends, 1000) + 1)
     end
 end
@@ -133,7 +143,7 @@ local function undo_all()
 
     for i = #undo, 1, -1 do
         redis.call(unpack(undo[i]))
-        if not call.now then
+        if not call.lasting then
             redis.call('PEXPIREAT', undo[i][2], div_floor(ends, 1000) + 1)
         end
     end
@@ -152,7 +162,7 @@ local function flush()
             if ends ~= NEVER and not cell.is_lease then
                 head.ends = max(head.ends, ends)
             end
-            set(cell.key, value, ends)
+            set(cell, value, ends)
         end
     end
     for _, command in ipairs(deferred) do
@@ -162,8 +172,7 @@ local function flush()
         redis.pcall('PUBLISH', message[1], message[2])
     end
     if head.changed or now - head.written >= CLOCK_STEP then
-        set(KEYS[1], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
-            head.slow_real or false, head.waiting, head.wake,
-            head.circuits), max(head.ends, head.kept, now) + 2 * DAY)
+        set(cells[KEYS[1]], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
+            head.slow_real or false, head.waiting, head.wake, head.circuits), head_ends(now))
     end
 end

@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The call as the whole script has it: its values by name. A counter's are the kind's number, the charge, whether it
+-- goes by cost, whether it binds, and those of its kind's rules.
+local EACH = 4 -- values that any counter has
+local RULES = {
+    { 'earn', 'price', 'cap', 'burst', 'margin' },
+    { 'max' },
+    { 'sync', 'rolling', 'usable', 'reserved', 'arrival', 'parts', 'max', 'auto', 'share_num', 'share_den',
+        'reserve_num', 'reserve_den', 'length', 'wait', 'before', 'start', 'finish', 'after', 'told' },
+    { 'digest', 'asked', 'largest', 'since', 'follows', 'tenant', 'name', 'weight', 'lend' },
+    { 'aimd', 'classes', 'class', 'unknown', 'most', 'borrows', 'idle', 'pause', 'followers', 'started' },
+}
+
+local prefix = string.sub(KEYS[1], 1, -5) -- without "head"
+local call = { now = values[TOLD], lasting = values[LASTING], member = values[4], asked = values[5] or {},
+    id = string.sub(KEYS[2] or '', #prefix + 7) } -- without "lease:"
+
+-- The windows around the caller's now, or what a rolling one counts by.
+local function quota_rule(spec)
+    if spec.rolling then
+        spec.width, spec.counts = spec.before, spec.start
+    else
+        spec.windows = { { spec.before, spec.start }, { spec.start, spec.finish }, { spec.finish, spec.after } }
+    end
+    spec.before, spec.start, spec.finish, spec.after, spec.usable, spec.reserved = nil, nil, nil, nil, nil, nil
+end
+
+-- All from the value at `first` to the end.
+local function counters_from(first)
+    local counters = {}
+
+    while first <= #values do
+        local names = RULES[values[first]]
+        local spec = { kind = values[first], charge = values[first + 1], cost = values[first + 2],
+            binds = values[first + 3] }
+
+        for i, name in ipairs(names) do
+            spec[name] = values[first + EACH - 1 + i]
+        end
+        if spec.kind == 3 then
+            quota_rule(spec)
+        end
+        counters[#counters + 1] = spec
+        first = first + EACH + #names
+    end
+    return counters
+end
