@@ -51,6 +51,8 @@ class Trace:
         self.lines = []
         self.spans = [1, 1000, SECOND, 2 * SECOND]  # what may matter from now
         self.marks = []  # instants that may matter
+        self.later = []  # what may matter from a result or a probe
+        self.ends = []  # instants at which it does
         self.held = []
         self.count = 0
         self.now = self.r.choice(STARTS) + self.r.choice([0, 1, self.r.randrange(HOUR)])
@@ -155,6 +157,9 @@ class Trace:
         self.marks.append((MINUTE, 0))
         return rule
 
+    def roomy(self):
+        return {"kind": "concurrency", "max": 80}
+
     def holds(self):
         counts = self.r.choice(["cost", "requests"])
         return {"kind": "concurrency", "max": self.r.choice([2, 8, 40]), "counts": counts}
@@ -185,32 +190,34 @@ class Trace:
         return rule
 
     def breaker(self):
+        """Most of these are seldom tripped, so that results pile up and leave again."""
         r = self.r
-        rule = {"strategy": r.choice(["consecutive", "count", "sampling"])}
+        about = self.focus == "breaker"
+        self.ill = r.choice([0.1, 0.3, 0.6, 0.9])  # how often a call fails
+        rule = {"strategy": r.choice(["consecutive", "count", "count", "sampling", "sampling", "sampling"])}
         if rule["strategy"] == "consecutive":
             rule["threshold"] = r.choice([1, 1, 2, 3])
         else:
-            rule["threshold"] = r.choice(["50%", "1/3", "100%", "1/1000"])
-            rule["minimumCalls"] = r.choice([1, 2, 3])
+            rule["threshold"] = r.choice(["50%", "1/3", "100%", "2/3", "1/1000"])
+            rule["minimumCalls"] = r.choice([1, 2, 3, 6] if about else [1, 2, 3])
         if rule["strategy"] == "count":
             rule["size"] = r.choice([3, 4, 9])
+            rule["minimumCalls"] = min(rule["minimumCalls"], rule["size"])
         if rule["strategy"] == "sampling":
             duration = r.choice([1000, SECOND, MINUTE])
             rule["duration"] = f"{duration // 1000}ms"
-            self.spans += [duration, duration]
-        checked = self.focus == "breaker" and r.random() < 0.4
-        first = r.choice([1000, SECOND, 7 * SECOND])
-        rule["backoff"] = r.choice([{"delay": f"{first // 1000}ms"}, {"initial": f"{first // 1000}ms", "multiplier": 2},
-                                    {"initial": f"{first // 1000}ms", "multiplier": 1.00003, "max": "20s"}])
-        self.spans += [first, first, 2 * first]
+            self.spans += [duration // 3, duration // 7]
+            self.later.append(duration)
+        checked = about and r.random() < 0.5
         rule["recovery"] = r.choice(["probe", "healthCheck"]) if checked else "probe"
+        rule["backoff"] = self.backoff(r.choice([1000, SECOND, 7 * SECOND] + [365 * DAY] * about))
         if rule["recovery"] == "probe":
             rule["probe"] = {"n": r.choice([1, 1, 2, 3])}
-        if checked and r.random() < 0.6:
-            idle = r.choice([SECOND, MINUTE])
-            rule["idleProbe"] = {"interval": f"{idle // 1000}ms", "failures": r.choice([1, 2])}
-            self.spans += [idle, idle]
-        scopes = [["provider"], ["instance"]]
+        if checked and (rule["recovery"] == "probe" or r.random() < 0.6):
+            idle = r.choice([1, SECOND, MINUTE])
+            rule["idleProbe"] = {"interval": f"{ms(idle)}ms", "failures": r.choice([1, 2])}
+            self.later.append(idle)
+        scopes = [["provider"], ["provider"], ["instance"]]
         if rule["recovery"] == "healthCheck" or "idleProbe" in rule:
             rule["healthCheck"] = {"path": "/health"}
         else:
@@ -219,13 +226,23 @@ class Trace:
             rule["scope"] = {"by": r.choice(scopes)}
         return rule
 
+    def backoff(self, first):
+        r = self.r
+        self.later += [first, first, 2 * first]
+        if r.random() < 0.3:
+            return {"delay": f"{first // 1000}ms"}
+        found = {"initial": f"{first // 1000}ms", "multiplier": r.choice([2, 1.00003, 1.5, 1000])}
+        if r.random() < 0.5:
+            found["max"] = f"{min(first * r.choice([1, 3, 20]), 365 * DAY) // 1000}ms"
+        return found
+
     def limit(self, name):
         r = self.r
         kinds = {"any": [self.rate, self.rate, self.concurrency, self.quota, self.quota, self.huge_rate, self.adaptive],
                  "flight": [self.flight], "headers": [self.headers_quota], "holds": [self.holds],
                  "adaptive": [self.adaptive] * 3 + [self.concurrency],
                  "waits": [self.slow_rate, self.slow_rate, self.few, self.few, self.small_quota],
-                 "breaker": [self.concurrency, self.adaptive]}
+                 "breaker": [self.roomy, self.roomy, self.concurrency, self.adaptive]}
         rule = r.choice(kinds[self.focus])()
         rule["name"] = name
         if "counts" not in rule and r.random() < 0.4:
@@ -282,13 +299,20 @@ class Trace:
         r = self.r
         if r.random() < (0.6 if self.focus in ("flight", "headers") else 0.35):
             return
-        if self.marks and r.random() < 0.3:
+        coming = [end for end in self.ends if end >= self.now - 1][-9:]
+        if coming and r.random() < 0.6:
+            at = r.choice(coming) + r.choice([-1, 0, 0, 0, 1])
+        elif self.marks and r.random() < 0.3:
             length, shift = r.choice(self.marks)
             at = (self.now - shift) // length * length + length + shift
             at += r.choice([-SECOND, -1000, -1, 0, 0, 1, 50 * 1000])
         else:
             at = self.now + r.choice(self.spans) * r.choice([1, 1, 1, 2, 5]) + r.choice([-1, 0, 0, 1])
         self.now = min(max(self.now, at), 2**53 - 100 * DAY)
+
+    def result_comes(self):
+        """Or something else that breakers count time from."""
+        self.ends += [self.now + span for span in self.later]
 
     def amount(self):
         r = self.r
@@ -322,6 +346,8 @@ class Trace:
     def acquire(self):
         r = self.r
         members = self.request()
+        if self.focus == "breaker":
+            self.result_comes()
         if r.random() < 0.5:
             hold = r.choice(self.spans)
             members["hold"] = Number(ms(hold))
@@ -366,6 +392,9 @@ class Trace:
         often = {"any": many, "adaptive": many + [200, 503], "waits": many + [200] * 4,
                  "breaker": [200, 200, 500, 503, 503, 429]}.get(self.focus, [200] * 12 + [429, 500])
         status = self.r.choice(often)
+        if self.focus == "breaker":
+            status = self.r.choice([500, 503] if self.r.random() < self.ill else [200, 200, 200, 429])
+        self.result_comes()
         self.line(at=Number(ms(self.now)), op="observe", id=self.lease(), status=status, headers=self.headers())
 
     def release(self):
@@ -373,7 +402,9 @@ class Trace:
         name = self.held[-1] if self.focus == "flight" and r.random() < 0.5 else self.lease()
         members = {}
         if self.focus == "breaker":
-            members["outcome"] = r.choice(["success", "failure", "failure", "throttled", "cancelled"])
+            members["outcome"] = r.choice(["success"] * 4 + ["throttled", "cancelled"])
+            if r.random() < self.ill:
+                members["outcome"] = "failure"
         elif self.focus not in ("any", "adaptive", "waits"):
             members["outcome"] = r.choice(["success", "failure", "cancelled", "cancelled"])
         elif r.random() < 0.7:
@@ -382,6 +413,7 @@ class Trace:
             members["cost"] = Number(units(self.amount()))
         if r.random() < 0.95:
             self.held.remove(name)
+        self.result_comes()
         self.line(at=Number(ms(self.now)), op="release", id=name, **members)
 
     def check(self):
@@ -394,17 +426,19 @@ class Trace:
         self.line(at=Number(ms(self.now)), op="check", id="c", **members)
 
     def health(self):
-        self.line(at=Number(ms(self.now)), op="health", account=self.r.choice("aab"), ok=self.r.random() < 0.5)
+        self.line(at=Number(ms(self.now)), op="health", account=self.r.choice("aab"), ok=self.r.random() < 0.4)
+        self.result_comes()
 
     def step(self):
         self.pass_time()
         pick = self.r.random()
-        if self.focus == "breaker" and self.r.random() < 0.1:
+        while self.focus == "breaker" and self.r.random() < 0.15:
             self.health()
-        shares = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85), "waits": (0.48, 0.75, 0.82)}
+        shares = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85), "waits": (0.48, 0.75, 0.82),
+                  "breaker": (0.42, 0.78, 0.90)}
         acquire, release, observe = shares.get(
             self.focus, (0.45, 0.62, 0.85))
-        if self.focus not in ("any", "waits") and self.r.random() < 0.2:
+        if self.focus not in ("any", "waits", "breaker") and self.r.random() < 0.2:
             self.probe()
         if pick < acquire or not self.held:
             self.acquire()
