@@ -87,6 +87,12 @@ rn_limit *rn_book_limit(const rn_book *book, const rn_provider *provider, ration
 /* The account of that name at that provider; where the book has none, one without limits that nobody finds by its name,
  * for leases from before. NULL: no memory. */
 rn_account *rn_book_ghost(rn_book *book, ration_text provider, ration_text name);
+bool rn_counter_name_is_valid(const ration_counter_name *name);
+/* The one that an operator's words lead to. RATION_ERR_UNKNOWN: none; RATION_ERR_INVALID: without a provider there
+ * are several. */
+int rn_book_named(const rn_book *book, const ration_counter_name *name, rn_limit **out);
+/* Do the names of some account lead to that key, whoever asks? Then nobody need have. */
+bool rn_book_leads(const rn_book *book, const rn_limit *limit, ration_text key);
 /* Do two limits partition their requests alike, and count the same? Then a key means the same in both. */
 bool rn_limit_is_like(const rn_limit *a, const rn_limit *b);
 bool rn_scope_is_like(const rn_scope *a, const rn_scope *b);

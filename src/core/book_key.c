@@ -27,6 +27,29 @@ rn_limit *rn_book_limit(const rn_book *book, const rn_provider *provider, ration
     return provider->limits[i];
 }
 
+bool rn_counter_name_is_valid(const ration_counter_name *name)
+{
+    return name != NULL && name->limit.data != NULL && name->key.data != NULL &&
+           (name->provider.data != NULL || name->provider.size == 0);
+}
+
+int rn_book_named(const rn_book *book, const ration_counter_name *name, rn_limit **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < book->provider_count; i++) {
+        const rn_provider *provider = &book->providers[i];
+        rn_limit *limit;
+
+        if (name->provider.data != NULL && !rn_text_eq(name->provider, provider->name))
+            continue;
+        limit = rn_book_limit(book, provider, name->limit, name->key);
+        if (limit != NULL && *out != NULL)
+            return RATION_ERR_INVALID;
+        *out = limit != NULL ? limit : *out;
+    }
+    return *out == NULL ? RATION_ERR_UNKNOWN : RATION_OK;
+}
+
 static bool reaches(const rn_account *account, const rn_limit *limit, ration_text key)
 {
     return rn_scope_matches(limit->scope, key, RN_DIMENSION_ACCOUNT, account->name) &&
@@ -52,6 +75,36 @@ ration_ratio rn_book_share(const rn_book *book, const rn_limit *limit, ration_te
         }
     }
     return any ? reaching : all;
+}
+
+/* All that the key is made of stands in the rules, and it has as many parts. */
+static bool is_of_names(const rn_scope *scope, ration_text key)
+{
+    size_t parts = 1;
+
+    for (size_t i = 0; i < key.size; i++)
+        parts += key.data[i] == '/';
+    for (size_t i = 0; i < scope->count; i++) {
+        const rn_dimension_kind kind = scope->dimensions[i].kind;
+
+        if (kind != RN_DIMENSION_PROVIDER && kind != RN_DIMENSION_ACCOUNT && kind != RN_DIMENSION_TARGET)
+            return false;
+    }
+    return parts == scope->count;
+}
+
+bool rn_book_leads(const rn_book *book, const rn_limit *limit, ration_text key)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < book->account_count && !found; i++) {
+        const rn_account *account = &book->accounts[i];
+
+        found = account->provider->name.data == limit->provider && account->limits[limit->index] == limit &&
+                rn_scope_matches(limit->scope, key, RN_DIMENSION_PROVIDER, account->provider->name) &&
+                reaches(account, limit, key);
+    }
+    return found && is_of_names(limit->scope, key);
 }
 
 bool rn_scope_is_like(const rn_scope *a, const rn_scope *b)

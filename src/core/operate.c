@@ -13,34 +13,10 @@
 
 #include "core/engine.h"
 
-static bool name_is_valid(const ration_counter_name *name)
-{
-    return name != NULL && name->limit.data != NULL && name->key.data != NULL &&
-           (name->provider.data != NULL || name->provider.size == 0);
-}
-
-/* The limit that the names lead to. RATION_ERR_INVALID: without a provider there are several. */
-static int limit_find(const rn_book *book, const ration_counter_name *name, rn_limit **out)
-{
-    *out = NULL;
-    for (size_t i = 0; i < book->provider_count; i++) {
-        const rn_provider *provider = &book->providers[i];
-        rn_limit *limit;
-
-        if (name->provider.data != NULL && !rn_text_eq(name->provider, provider->name))
-            continue;
-        limit = rn_book_limit(book, provider, name->limit, name->key);
-        if (limit != NULL && *out != NULL)
-            return RATION_ERR_INVALID;
-        *out = limit != NULL ? limit : *out;
-    }
-    return *out == NULL ? RATION_ERR_UNKNOWN : RATION_OK;
-}
-
 static int counter_find(ration_engine *engine, const ration_counter_name *name, rn_counter **out)
 {
     rn_limit *limit;
-    const int err = limit_find(&engine->world->book, name, &limit);
+    const int err = rn_book_named(&engine->world->book, name, &limit);
 
     return err == RATION_OK ? rn_routes_wake(&engine->world->routes, engine->now, limit, name->key, out) : err;
 }
@@ -106,7 +82,7 @@ static int operate(ration_engine *engine, ration_time now, ration_call *call,
 {
     rn_counter *counter;
 
-    if (engine == NULL || !rn_time_is_valid(now) || !name_is_valid(call->counter))
+    if (engine == NULL || !rn_time_is_valid(now) || !rn_counter_name_is_valid(call->counter))
         return RATION_ERR_INVALID;
     call->at = rn_clock_clamp(engine, now);
     rn_sink_call(engine, call);

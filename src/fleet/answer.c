@@ -65,6 +65,16 @@ int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none)
     return number_of(rn_answer_rest(reply), index, none);
 }
 
+int rn_answer_operated(const redisReply *reply)
+{
+    static const int errors[] = {RATION_OK, RATION_ERR_RANGE, RATION_ERR_INVALID};
+    const int64_t said = rn_answer_number(reply, 0, -1);
+
+    if (rn_answer_result(reply) == RN_ANSWER_UNKNOWN)
+        return RATION_ERR_UNKNOWN;
+    return said >= 0 && (size_t)said < sizeof errors / sizeof errors[0] ? errors[said] : RATION_ERR_IO;
+}
+
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out)
 {
     const redisReply *const lost = list_of(reply, LOST);

@@ -49,6 +49,8 @@ int64_t rn_answer_result(const redisReply *reply); /* an rn_answer, of scripts o
 ration_time rn_answer_at(const redisReply *reply);
 /* A whole number of the rest, or `none` where there is none. */
 int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none);
+/* What operate.lua says of what it was to do: as ration/operate.h. */
+int rn_answer_operated(const redisReply *reply);
 /* The leases lost, in order. False: there are no more. Its text is the reply's. */
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out);
 /* The events, in order. False: there are no more. */

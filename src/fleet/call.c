@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "core/quota_budget.h"
 #include "core/sync.h"
+#include "fleet/call_parts.h"
 
 #define WINDOWS_EACH 8 /* that are sent for one asked for: the one before it, and those after it */
 #define PENALTY_US (2 * INT64_C(1000000))
@@ -100,7 +101,7 @@ void rn_call_limit_name(rn_pack *out, const rn_account *account, const rn_limit 
     write_name(out, ration_text_of(limit->rule->name), owner_of(account, limit));
 }
 
-static void key_limit(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key)
+void rn_call_limit_key(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key)
 {
     key_begin(call, provider);
     bytes_str(&call->bytes, "limit:");
@@ -112,11 +113,11 @@ static void key_limit(rn_call *call, ration_text provider, ration_text limit, ra
 
 static void key_counter(rn_call *call, const rn_route *route, const rn_counter *counter)
 {
-    key_limit(call, route->provider->name, ration_text_of(counter->limit->rule->name),
-              owner_of(route->account, counter->limit), counter->key);
+    rn_call_limit_key(call, route->provider->name, ration_text_of(counter->limit->rule->name),
+                      owner_of(route->account, counter->limit), counter->key);
 }
 
-static void key_head(rn_call *call, ration_text provider)
+void rn_call_head(rn_call *call, ration_text provider)
 {
     rn_pack_clear(&call->argument);
     rn_pack_clear(&call->bytes);
@@ -127,7 +128,7 @@ static void key_head(rn_call *call, ration_text provider)
     key_end(call);
 }
 
-static void key_lease(rn_call *call, ration_text provider, ration_text id)
+void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id)
 {
     key_begin(call, provider);
     bytes_str(&call->bytes, "lease:");
@@ -147,8 +148,8 @@ static int keys_write(rn_call *call, const rn_route *route, ration_text id)
 {
     if (route->count + 4 > RN_CALL_KEYS_MAX)
         return RATION_ERR_FULL;
-    key_head(call, route->provider->name);
-    key_lease(call, route->provider->name, id);
+    rn_call_head(call, route->provider->name);
+    rn_call_lease_key(call, route->provider->name, id);
     key_begin(call, route->provider->name);
     bytes_str(&call->bytes, "account:");
     rn_call_name(&call->bytes, route->account->name);
@@ -471,6 +472,14 @@ static void write_counter(rn_pack *out, const counter_call *what)
     row->write(out, what);
 }
 
+void rn_call_rules(rn_call *call, rn_call_counter *at)
+{
+    rn_route route = {.account = at->account};
+    const rn_route_link link = {.route = &route, .counter = &at->counter, .lane = RN_LANE_UNKNOWN};
+
+    write_counter(&call->argument, &(counter_call){.call = call, .link = &link, .hold_us = RATION_UNSET});
+}
+
 /* `what` but for the counter. */
 static void write_counters(rn_call *call, const rn_route *route, counter_call what)
 {
@@ -481,7 +490,7 @@ static void write_counters(rn_call *call, const rn_route *route, counter_call wh
     }
 }
 
-static void write_owner(rn_pack *out, const rn_account *account)
+void rn_call_owner(rn_pack *out, const rn_account *account)
 {
     rn_pack_array(out, 3);
     rn_pack_text(out, account->name);
@@ -525,14 +534,10 @@ static void write_circuit(rn_pack *out, const rn_route *route, bool through)
     rn_pack_key(out, "rule");
     write_breaker(out, &route->provider->circuit->breaker);
     rn_pack_key(out, "owner");
-    write_owner(out, route->account);
+    rn_call_owner(out, route->account);
 }
 
-/*
- * What every call begins with: which path it may take (quick_admit.lua), the time that a test tells, whether keys have
- * no end then, who calls, what a script has asked for.
- */
-static void write_common(rn_call *call, bool quick)
+void rn_call_common(rn_call *call, bool quick)
 {
     rn_pack *const out = &call->argument;
 
@@ -593,7 +598,7 @@ static void write_news(rn_call *call, const rn_route *route, const lease_news *n
     const ration_error_rule *const rule = &route->provider->rule.errors;
     rn_pack *const out = &call->argument;
 
-    write_common(call, true);
+    rn_call_common(call, true);
     write_circuit(out, route, true);
     rn_pack_text(out, ration_text_of(news->outcome));
     rn_pack_given(out, news->cost, RATION_UNSET);
@@ -606,7 +611,7 @@ static void write_news(rn_call *call, const rn_route *route, const lease_news *n
     rn_pack_int(out, penalized_of(route));
 }
 
-static int written(const rn_call *call)
+int rn_call_written(const rn_call *call)
 {
     return call->argument.err != RATION_OK ? call->argument.err : call->bytes.err;
 }
@@ -618,7 +623,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    write_common(call, !ask->dry && !ask->enforcer && !ask->enter);
+    rn_call_common(call, !ask->dry && !ask->enforcer && !ask->enter);
     write_circuit(out, route, !ask->health);
     rn_pack_given(out, ask->hold_us, RATION_UNSET);
     rn_pack_given(out, ask->ttl_us, RATION_UNSET);
@@ -631,7 +636,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     rn_pack_bool(out, ask->again);
     write_queue(call, ask);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
-    return written(call);
+    return rn_call_written(call);
 }
 
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response)
@@ -653,7 +658,7 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         news.retry_at.us = RATION_NEVER_US;
     write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET, .response = response});
-    return written(call);
+    return rn_call_written(call);
 }
 
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end)
@@ -669,64 +674,7 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET});
-    return written(call);
-}
-
-int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count)
-{
-    if (count > RN_CALL_IDS_MAX)
-        return RATION_ERR_FULL;
-    key_head(call, provider);
-    for (size_t i = 0; i < count; i++)
-        key_lease(call, provider, ids[i]);
-    write_common(call, false);
-    rn_pack_map(&call->argument, 1);
-    rn_pack_key(&call->argument, "ids");
-    rn_pack_array(&call->argument, count);
-    for (size_t i = 0; i < count; i++)
-        rn_pack_text(&call->argument, ids[i]);
-    return written(call);
-}
-
-int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
-{
-    key_head(call, route->provider->name);
-    key_lease(call, route->provider->name, id);
-    write_common(call, false);
-    return written(call);
-}
-
-int rn_call_health_write(rn_call *call, const rn_call_health *health)
-{
-    rn_pack *const out = &call->argument;
-    const rn_scope *const scope = &health->account->provider->circuit->scope;
-
-    key_head(call, health->account->provider->name);
-    write_common(call, false);
-    rn_pack_map(out, 5);
-    rn_pack_key_bool(out, "ok", health->ok);
-    rn_pack_key(out, "account");
-    write_owner(out, health->account);
-    rn_pack_key(out, "by");
-    rn_pack_array(out, 3);
-    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_ACCOUNT));
-    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_TARGET));
-    rn_pack_bool(out, rn_scope_has(scope, RN_DIMENSION_CREDENTIAL));
-    rn_pack_key(out, "key");
-    if (health->circuit.data == NULL) {
-        rn_pack_bool(out, false);
-    } else {
-        rn_pack_text(out, health->circuit);
-    }
-    rn_pack_key_int(out, "number", health->number);
-    return written(call);
-}
-
-int rn_call_advance(rn_call *call, ration_text provider)
-{
-    key_head(call, provider);
-    write_common(call, false);
-    return written(call);
+    return rn_call_written(call);
 }
 
 int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
@@ -738,7 +686,7 @@ int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
     bytes_str(&call->bytes, "wake:");
     rn_pack_raw(&call->bytes, call->member);
     *out = (ration_text){call->bytes.data, call->bytes.size};
-    return written(call);
+    return rn_call_written(call);
 }
 
 int rn_call_beat(rn_call *call, const rn_call_beating *beat)
@@ -758,15 +706,7 @@ int rn_call_beat(rn_call *call, const rn_call_beating *beat)
     rn_pack_key_text(&call->argument, "instance", beat->instance);
     rn_pack_key_text(&call->argument, "config", beat->config);
     rn_pack_key_bool(&call->argument, "leave", beat->leaves);
-    return written(call);
-}
-
-int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account)
-{
-    key_head(call, counter->provider);
-    key_limit(call, counter->provider, counter->limit, account, counter->key);
-    write_common(call, false);
-    return written(call);
+    return rn_call_written(call);
 }
 
 int rn_call_write(rn_call *call, const rn_call_what *what)
@@ -791,6 +731,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_beat(call, what->beat);
     case RN_SCRIPT_TENANTS:
         return rn_call_tenants(call, what->counter, what->id);
+    case RN_SCRIPT_OPERATE:
+        return rn_call_operate(call, what->operation);
     case RN_SCRIPT_COUNT:
         break;
     }

@@ -91,6 +91,21 @@ typedef struct rn_call_health {
     int64_t number;      /* of that circuit's checks */
 } rn_call_health;
 
+/* A counter by its name, whether anybody has asked for it here or not. */
+typedef struct rn_call_counter {
+    rn_counter counter;  /* its names and rules; it stands nowhere */
+    rn_account *account; /* one that has the limit */
+    ration_text owner;   /* the account whose own it is; absent: the provider's */
+    bool known;          /* somebody has asked for it */
+} rn_call_counter;
+
+/* What an operator does to a counter. */
+typedef struct rn_call_operation {
+    ration_op op;        /* PAUSE, RESUME, RESET, GRANT */
+    rn_call_counter *at; /* borrowed, and not changed */
+    int64_t units;
+} rn_call_operation;
+
 /* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
@@ -103,6 +118,7 @@ int rn_call_advance(rn_call *call, ration_text provider);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 /* What a share limit's counter has to tell. `account`: whose own limit it is; absent: the provider's. */
 int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account);
+int rn_call_operate(rn_call *call, const rn_call_operation *operation);
 
 /* Any of them: what it needs of this is set. */
 typedef struct rn_call_what {
@@ -117,6 +133,7 @@ typedef struct rn_call_what {
     const rn_call_end *end;
     const rn_call_beating *beat;
     const rn_call_health *health;
+    const rn_call_operation *operation;
 } rn_call_what;
 
 int rn_call_write(rn_call *call, const rn_call_what *what);

@@ -228,6 +228,18 @@ int rn_fleet_tenants(rn_fleet *fleet, ration_time now, const ration_counter_name
     return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_TENANTS, .counter = counter, .id = account});
 }
 
+int rn_fleet_operate(rn_fleet *fleet, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units)
+{
+    rn_call_counter at;
+    const rn_call_operation operation = {.op = op, .at = &at, .units = units};
+    int err = rn_fleet_rules_counter(&fleet->rules, counter, &at);
+
+    forget_reply(fleet);
+    if (err == RATION_OK)
+        err = run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_OPERATE, .operation = &operation});
+    return err == RATION_OK ? rn_answer_operated(fleet->reply) : err;
+}
+
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route)
 {
     rn_fleet_rules_forget(&fleet->rules, route);

@@ -329,7 +329,7 @@ static int member_operate(rn_decider *d, ration_time now, ration_op op, const ra
     (void)counter;
     (void)units;
     if (op != RATION_OP_DRAIN)
-        return RATION_ERR_CONFIG;
+        return RATION_ERR_INVALID; /* its answer comes later: rn_member_operate */
     drain(member_of(d));
     return RATION_OK;
 }

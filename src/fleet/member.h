@@ -65,6 +65,23 @@ rn_decider *rn_member_decider(rn_member *member);
 /* Other rules, and what of the settings may change. Leases and waiters end by what they began with. Errors as new. */
 RATION_MUST_CHECK int rn_member_reload(rn_member *member, const rn_member_options *options, char *fault);
 
+/* Who waits for the answer to one call. Zeroed but for `told`, which is called once, perhaps from within. */
+typedef struct rn_member_listener {
+    struct rn_member_call *call; /* NULL: none is under way */
+    void (*told)(struct rn_member_listener *listener, int err);
+} rn_member_listener;
+
+/*
+ * What operators do to a counter, here and at all members: RATION_OP_PAUSE, RESUME, RESET, GRANT; ration/operate.h. The
+ * listener is told as `ration_engine_pause` and its likes return; RATION_ERR_IO: the store did not answer, and it is
+ * not known whether it was done. What is returned is not told: RATION_ERR_UNKNOWN, RATION_ERR_INVALID: no limit, or
+ * several, by these names; RATION_ERR_NOMEM.
+ */
+RATION_MUST_CHECK int rn_member_operate(rn_member *member, ration_op op, const ration_counter_name *counter,
+                                        int64_t units, rn_member_listener *listener);
+/* It is told nothing any more. Fine at any time. */
+void rn_member_forget(rn_member_listener *listener);
+
 /* From now on leases are renewed no more: they are lost unless they are released before. */
 void rn_member_lapse(rn_member *member);
 

@@ -65,6 +65,8 @@ static rn_member_call *call_drop(rn_member_call *call)
 
     if (lease != NULL && lease->told == call)
         lease->told = NULL;
+    if (call->listener != NULL)
+        rn_member_forget(call->listener);
     if (call->route != NULL)
         rn_fleet_rules_forget(&call->world->rules, call->route);
     rn_member_unhold(m, call->world);
@@ -147,13 +149,36 @@ static void on_again(void *user, ration_time now)
         (void)rn_timer_set(&m->again, rn_time_add(now, DOWN_US));
 }
 
+/* It is asked rather than told: without an answer there is none. */
+static bool is_asked(const rn_member_call *call)
+{
+    switch (call->script) {
+    case RN_SCRIPT_ADMIT:
+    case RN_SCRIPT_COLLECT:
+    case RN_SCRIPT_ADVANCE:
+    case RN_SCRIPT_OPERATE:
+        return true;
+    case RN_SCRIPT_OBSERVE:
+    case RN_SCRIPT_RELEASE:
+    case RN_SCRIPT_RENEW:
+    case RN_SCRIPT_CANCEL:
+    case RN_SCRIPT_HEALTH:
+    case RN_SCRIPT_BEAT:
+    case RN_SCRIPT_TENANTS:
+    case RN_SCRIPT_COUNT:
+        break;
+    }
+    return false;
+}
+
 static void call_fail(rn_member_call *call)
 {
     rn_member *const m = call->member;
 
     if (call->script == RN_SCRIPT_ADMIT)
         rn_member_admitted(m, call, NULL);
-    if (call->script == RN_SCRIPT_ADMIT || call->script == RN_SCRIPT_COLLECT || call->script == RN_SCRIPT_ADVANCE) {
+    if (is_asked(call)) {
+        rn_member_call_tell(call, RATION_ERR_IO);
         (void)call_drop(call); /* nothing comes after these */
     } else {
         call_put_off(call);
@@ -197,6 +222,8 @@ static void events_take(rn_member *m, const rn_member_call *call, const redisRep
             rn_member_tell_circuit(m, call->world, &event);
         } else if (!rn_text_is(event.what, "limit")) {
             rn_member_heard(m, &event);
+        } else if (call->script == RN_SCRIPT_OPERATE) {
+            rn_member_tell_reset(m, call, &event);
         } else if (call->route != NULL) {
             rn_member_tell_limit(m, call->world, call->route, &event);
         }
@@ -231,6 +258,8 @@ static void call_done(rn_member_call *call, const redisReply *reply)
         renewed_take(m, call, reply);
     } else if (call->script == RN_SCRIPT_COLLECT) {
         rn_member_collected(m, call, reply);
+    } else if (call->script == RN_SCRIPT_OPERATE) {
+        rn_member_call_tell(call, rn_answer_operated(reply));
     }
     rn_member_call_free(call);
 }
@@ -287,6 +316,8 @@ static int call_write(rn_member *m, const rn_member_call *call)
 {
     ration_text ids[RN_CALL_IDS_MAX];
     const bool many = call->script == RN_SCRIPT_RENEW || call->script == RN_SCRIPT_COLLECT;
+    rn_call_counter at;
+    const rn_call_operation operation = {.op = call->op, .at = &at, .units = call->units};
     const rn_call_what what = {
         .script = call->script,
         .route = call->route,
@@ -297,11 +328,17 @@ static int call_write(rn_member *m, const rn_member_call *call)
         .response = &call->response,
         .end = &call->end,
         .health = &call->health,
+        .operation = &operation,
         .ids = ids,
         .id_count = call->many_count,
     };
     char names[RN_CALL_IDS_MAX][RN_MEMBER_NAME];
+    int err = RATION_OK;
 
+    if (call->script == RN_SCRIPT_OPERATE)
+        err = rn_member_counter(call->world, &call->counter, &at);
+    if (err != RATION_OK)
+        return err;
     for (size_t i = 0; i < call->many_count; i++) {
         (void)snprintf(names[i], sizeof names[i], "%s.%u.%u", m->id, call->many[i].index, call->many[i].generation);
         ids[i] = ration_text_of(names[i]);
@@ -379,8 +416,7 @@ void rn_member_call_send(rn_member *m, rn_member_call *call)
 {
     if (call_follows(m, call))
         return;
-    if (m->later_count > 0 && call->script != RN_SCRIPT_ADMIT && call->script != RN_SCRIPT_COLLECT &&
-        call->script != RN_SCRIPT_ADVANCE) {
+    if (m->later_count > 0 && !is_asked(call)) {
         call_put_off(call);
     } else {
         call_transmit(m, call);

@@ -87,9 +87,13 @@ typedef struct rn_member_call {
     char name[RN_MEMBER_NAME];
     rn_call_ask ask;
     rn_call_end end;
-    ration_response response; /* its texts are in `block` */
-    rn_call_health health;    /* so are its */
-    ration_text provider;     /* of an advance: the world's */
+    ration_response response;    /* its texts are in `block` */
+    rn_call_health health;       /* so are its */
+    ration_op op;                /* an operator's ... */
+    ration_counter_name counter; /* ... at this counter, of `block` */
+    int64_t units;
+    rn_member_listener *listener; /* who waits for what it comes to; NULL: nobody (any more) */
+    ration_text provider;         /* of an advance: the world's */
     void *block;
     struct rn_member_call *then; /* about the same lease, and to come after it */
     ration_lease *many;          /* a renewal, a collect */
@@ -274,6 +278,15 @@ int rn_member_health(rn_decider *d, ration_time now, ration_text account, bool o
 /* Let time pass where health checks fall due. */
 void rn_member_circuits_advance(rn_member *m);
 void rn_member_circuits_fini(rn_member *m);
+
+/* ---- member_operate.c */
+
+/* The counter of that name. Errors as of rn_fleet_rules_counter. */
+int rn_member_counter(const rn_member_world *world, const ration_counter_name *name, rn_call_counter *out);
+/* What the call has come to, if anybody waits for that: once. */
+void rn_member_call_tell(rn_member_call *call, int err);
+/* What a reset has done to an adaptive limit. Without memory it is not told. */
+void rn_member_tell_reset(rn_member *m, const rn_member_call *call, const rn_fleet_event *what);
 
 /* ---- member_channel.c */
 

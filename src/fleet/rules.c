@@ -130,6 +130,45 @@ int rn_fleet_rules_ask(rn_fleet_rules *rules, ration_time now, const ration_requ
     return RATION_OK;
 }
 
+/* An account that has the limit; NULL: none, so nobody can ever ask for it. */
+static rn_account *account_with(const rn_book *book, const rn_limit *limit)
+{
+    for (size_t i = 0; i < book->account_count; i++) {
+        rn_account *account = &book->accounts[i];
+
+        if (account->provider->name.data == limit->provider && account->limits[limit->index] == limit)
+            return account;
+    }
+    return NULL;
+}
+
+int rn_fleet_rules_counter(const rn_fleet_rules *rules, const ration_counter_name *name, rn_call_counter *out)
+{
+    rn_limit *limit = NULL;
+    const int err = rn_counter_name_is_valid(name) ? rn_book_named(&rules->book, name, &limit) : RATION_ERR_INVALID;
+
+    if (err != RATION_OK)
+        return err;
+
+    rn_account *account = account_with(&rules->book, limit);
+    if (account == NULL)
+        return RATION_ERR_UNKNOWN;
+
+    const bool own = account->provider->limits[limit->index] != limit;
+    const rn_counter *known = rn_routes_counter(&rules->routes, limit, name->key);
+
+    *out = (rn_call_counter){
+        .counter = {.limit = limit,
+                    .key = name->key,
+                    .share = known != NULL ? known->share : rn_book_share(&rules->book, limit, name->key),
+                    .started_at = rules->routes.started_at},
+        .account = account,
+        .owner = own ? account->name : (ration_text){NULL, 0},
+        .known = known != NULL,
+    };
+    return RATION_OK;
+}
+
 void rn_fleet_rules_forget(rn_fleet_rules *rules, rn_route *route)
 {
     rn_route_release(&rules->routes, route);

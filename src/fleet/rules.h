@@ -36,6 +36,9 @@ void rn_fleet_rules_fini(rn_fleet_rules *rules);
  */
 int rn_fleet_rules_ask(rn_fleet_rules *rules, ration_time now, const ration_request *request, rn_call_ask *ask,
                        rn_route **route, ration_decision *out);
+/* The counter that an operator's words lead to; its key is the name's. Errors as of rn_book_named, and
+ * RATION_ERR_INVALID for absent words. */
+int rn_fleet_rules_counter(const rn_fleet_rules *rules, const ration_counter_name *name, rn_call_counter *out);
 void rn_fleet_rules_forget(rn_fleet_rules *rules, rn_route *route);
 
 #endif

@@ -17,6 +17,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_ADVANCE,
     RN_SCRIPT_BEAT,
     RN_SCRIPT_TENANTS,
+    RN_SCRIPT_OPERATE,
     RN_SCRIPT_COUNT,
 } rn_script_name;
 

@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static int differ(rn_twin *twin, const cha
 
 static int unsupported(rn_twin *twin, const char *what)
 {
-    (void)snprintf(twin->text, sizeof twin->text, "%s not possible with a store yet", what);
+    (void)snprintf(twin->text, sizeof twin->text, "%s is for an engine alone", what);
     return RATION_ERR_INVALID;
 }
 
@@ -491,11 +491,25 @@ static int twin_health(rn_decider *d, ration_time now, ration_text account, bool
 
 static int twin_operate(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units)
 {
-    (void)now;
-    (void)op;
-    (void)counter;
-    (void)units;
-    return unsupported(twin_of(d), "what operators do is");
+    rn_twin *const twin = twin_of(d);
+    rn_call_counter at;
+
+    if (op == RATION_OP_DRAIN)
+        return unsupported(twin, "a drain");
+
+    const int core = twin->engine->ops->operate(twin->engine, now, op, counter, units);
+    const int store = rn_fleet_operate(&twin->fleet, now, op, counter, units);
+
+    twin->now = now;
+    if (store == RATION_ERR_IO || store == RATION_ERR_NOMEM)
+        return failed(twin, store);
+
+    int err = compare_answers(twin, core, store);
+
+    if (err == RATION_OK && reached_the_store(twin) &&
+        rn_fleet_rules_counter(&twin->fleet.rules, counter, &at) == RATION_OK)
+        err = compare_lost(twin, ration_text_of(at.counter.limit->provider));
+    return err == RATION_OK ? core : err;
 }
 
 static int twin_advance(rn_decider *d, ration_time now)

@@ -28,6 +28,7 @@ static const ration_text no_field = {NULL, 0};
 void rn_api_call_end(rn_api_call *call)
 {
     TAILQ_REMOVE(&call->api->calls, call, link);
+    rn_member_forget(&call->store);
     if (call->api->keeper != NULL)
         rn_keeper_forget(call->api->keeper, &call->durable);
     rn_buffer_fini(&call->body);
@@ -477,6 +478,7 @@ int rn_api_new(const rn_api_options *options, rn_api **out)
     api->decider = options->decider;
     api->gateway = options->gateway;
     api->planning = options->planning;
+    api->member = options->member;
     api->keeper = options->keeper;
     api->reloader = options->reloader;
     TAILQ_INIT(&api->calls);

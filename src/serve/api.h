@@ -2,6 +2,7 @@
 #ifndef RN_SERVE_API_H
 #define RN_SERVE_API_H
 
+#include "fleet/member.h"
 #include "serve/clients.h"
 #include "serve/gateway.h"
 #include "serve/keeper.h"
@@ -26,6 +27,7 @@ typedef struct rn_api_options {
     rn_decider *decider;
     rn_gateway *gateway;
     rn_planning *planning;           /* NULL: there are no jobs */
+    rn_member *member;               /* NULL: the limits are this process' own */
     rn_keeper *keeper;               /* NULL: nothing is kept */
     const rn_api_reloader *reloader; /* NULL: there is no file to read anew */
 } rn_api_options;

@@ -86,38 +86,77 @@ static void reject(rn_api_call *call, int err, const verb *did)
     } else if (err == RATION_ERR_INVALID) {
         rn_api_reject(call->in, 400, "bad_request", "It is not clear whose limit that is",
                       "several providers have a limit of this name", ration_text_of("provider"));
-    } else if (err == RATION_ERR_CONFIG) {
-        rn_api_reject(call->in, 503, "not_in_a_fleet", "Not possible in a fleet yet",
-                      "the limits are shared through a store, and counters there cannot be acted on", no_field);
+    } else if (err == RATION_ERR_IO) {
+        rn_api_reject(call->in, 503, "store_away", "The fleet's store did not answer",
+                      "it is not known whether that was done: look at the counter when the store is back", no_field);
     } else {
         rn_api_fail(call->in, err);
     }
     rn_api_call_end(call);
 }
 
+/* What the path of a call names. */
+typedef struct place {
+    const verb *did;
+    ration_counter_name counter;
+    char name[RN_API_NAME_MAX], key[RN_API_KEY_MAX];
+} place;
+
+/* False: it cannot be read, and was answered. */
+static bool place_read(const rn_api_call *call, place *out)
+{
+    out->counter = (ration_counter_name){.provider = {NULL, 0}};
+    out->did = verb_find(rn_api_path(rn_inbound_head(call->in)->target), &out->counter.limit, &out->counter.key);
+    assert(out->did != NULL); /* by its path it was found to be one of these */
+    return rn_api_counter_decode(call->in, &out->counter.limit, out->name, &out->counter.key, out->key);
+}
+
+static void operated(rn_api_call *call, const place *at, int err)
+{
+    rn_gateway_touch(call->api->gateway);
+    if (err != RATION_OK) {
+        reject(call, err, at->did);
+        return;
+    }
+    operator_tell(call->api, at->did->result, &at->counter, call->units);
+    rn_api_answer(call, at->did->result, RATION_UNSET);
+}
+
+/* The store has answered. */
+static void on_operated(rn_member_listener *listener, int err)
+{
+    rn_api_call *call = (rn_api_call *)(void *)((char *)listener - offsetof(rn_api_call, store));
+    place at;
+
+    if (place_read(call, &at)) {
+        operated(call, &at, err);
+    } else {
+        rn_api_call_end(call);
+    }
+}
+
 void rn_api_operate(rn_api_call *call, rn_trace_line *asked, ration_text body)
 {
     rn_api *api = call->api;
-    char name[RN_API_NAME_MAX], key[RN_API_KEY_MAX];
-    ration_counter_name counter = {.provider = asked->counter.provider};
-    const verb *found = verb_find(rn_api_path(rn_inbound_head(call->in)->target), &counter.limit, &counter.key);
+    place at;
+    int err;
 
     (void)body;
-    assert(found != NULL); /* by its path it was found to be one of these */
-    if (!rn_api_counter_decode(call->in, &counter.limit, name, &counter.key, key)) {
+    if (!place_read(call, &at)) {
         rn_api_call_end(call);
         return;
     }
-
-    const int64_t units = found->op == RATION_OP_GRANT ? asked->units : 0;
-    const int err = api->decider->ops->operate(api->decider, rn_loop_now(api->loop), found->op, &counter, units);
-    rn_gateway_touch(api->gateway);
-    if (err != RATION_OK) {
-        reject(call, err, found);
+    at.counter.provider = asked->counter.provider;
+    call->units = at.did->op == RATION_OP_GRANT ? asked->units : 0;
+    if (api->member == NULL) {
+        err = api->decider->ops->operate(api->decider, rn_loop_now(api->loop), at.did->op, &at.counter, call->units);
+        operated(call, &at, err);
         return;
     }
-    operator_tell(api, found->result, &counter, units);
-    rn_api_answer(call, found->result, RATION_UNSET);
+    call->store.told = on_operated;
+    err = rn_member_operate(api->member, at.did->op, &at.counter, call->units, &call->store);
+    if (err != RATION_OK)
+        reject(call, err, at.did);
 }
 
 void rn_api_operate_drain(rn_api_call *call, rn_trace_line *asked, ration_text body)

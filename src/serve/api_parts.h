@@ -76,6 +76,8 @@ struct rn_api_call {
     const rn_client *client; /* while it is acted on: who asks; NULL: one who may claim anything */
     rn_buffer body;
     rn_api_lease *waits;      /* NULL: it does not */
+    int64_t units;            /* that an operator grants */
+    rn_member_listener store; /* what an operator does in a fleet: answered when the store has */
     rn_keeper_waiter durable; /* a release that went above a mark: answered when it is written */
 };
 
@@ -86,6 +88,7 @@ struct rn_api {
     rn_decider *decider;
     rn_gateway *gateway;
     rn_planning *planning; /* NULL: there are no jobs */
+    rn_member *member;     /* NULL: the limits are this process' own */
     rn_keeper *keeper;
     const rn_api_reloader *reloader;
     struct rn_api_call_list calls;

@@ -288,6 +288,7 @@ int rn_control_new(const rn_control_options *options, rn_control **out, rn_net_e
                                 .decider = options->decider,
                                 .gateway = options->gateway,
                                 .planning = options->planning,
+                                .member = options->member,
                                 .keeper = options->keeper,
                                 .reloader = options->reloader};
     rn_control *control = rn_mem_zalloc(rn_mem_default(), 1, sizeof *control);

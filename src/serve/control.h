@@ -20,7 +20,7 @@ typedef struct rn_control_options {
     rn_planning *planning;           /* NULL: there are no jobs */
     const rn_recording *recording;   /* NULL: nothing is recorded */
     rn_keeper *keeper;               /* NULL: nothing is kept */
-    const rn_member *member;         /* NULL: the limits are this process' own */
+    rn_member *member;               /* NULL: the limits are this process' own */
     const rn_api_reloader *reloader; /* NULL: there is no file to read anew */
     const rn_reload_counts *reloads; /* NULL: nobody counts them */
     int descriptor;                  /* a socket that listens already; 0: as the config says */

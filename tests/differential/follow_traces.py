@@ -63,6 +63,8 @@ class FollowTrace(ShareTrace):
         if r.random() < 0.3:
             other = r.choice([self.few, self.slow_rate])()
             found.append({**other, "name": "other", "scope": {"by": ["provider"]}})
+        for rule in found:
+            self.operate_on(rule)
         return found
 
     # ---- calls ----

@@ -75,6 +75,7 @@ class ShareTrace(Trace):
         if not self.huge and r.random() < 0.1:
             rule["enforce"] = "shadow"
             self.shadows = True
+        self.operate_on(rule)
         return rule
 
     def config(self):
@@ -152,6 +153,8 @@ class ShareTrace(Trace):
         self.pass_time()
         if self.r.random() < 0.05:
             self.scene()
+        if self.operated and self.r.random() < 0.1:
+            self.operate()
         pick = self.r.random()
         if pick < 0.58 or not self.held:
             self.acquire()

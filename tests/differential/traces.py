@@ -63,7 +63,10 @@ class Trace:
                                    + ["waits"] * 4 + ["breaker"] * 3)
         self.waits = {"waits": 0.75, "adaptive": self.r.choice([0, 0.3, 0.7]), "headers": 0, "flight": 0}.get(
             self.focus, self.r.choice([0, 0.3]))
+        self.operated = []  # limits that an operator acts on, as [name, keys, what a grant may be of]
         self.config()
+        if self.r.random() < 0.6:
+            self.operated = []
         for _ in range(calls):
             self.step()
 
@@ -254,11 +257,21 @@ class Trace:
             rule["enforce"] = "shadow"
         if wide and r.random() < 0.2:
             rule["appliesTo"] = {"methods": ["POST"]}
+        self.operate_on(rule)
         return rule
 
     def limits(self):
         most = {"any": [1, 1, 2, 3, 5], "waits": [1, 2, 3, 4]}.get(self.focus, [1, 1, 2])
         return [self.limit(f"l{i}") for i in range(self.r.choice(most))]
+
+    def operate_on(self, rule):
+        """Beyond 2^53, where the store counts no further, nothing is granted."""
+        keys = {"account": ["a", "b"], "provider": ["p"], "account,tenant": ["a/s", "a/t", "b/s"],
+                "var:x": ["x=1", "x=2"]}
+        granted = [10**6, 2 * 10**6] + ([1, 333333] if rule.get("counts") == "cost" else [])
+        if rule["kind"] not in ("rate", "quota") or isinstance(rule.get("max"), Number):
+            granted = []
+        self.operated.append([rule["name"], keys.get(",".join(rule["scope"]["by"]), ["nowhere"]), granted])
 
     def config(self):
         r = self.r
@@ -429,8 +442,22 @@ class Trace:
         self.line(at=Number(ms(self.now)), op="health", account=self.r.choice("aab"), ok=self.r.random() < 0.4)
         self.result_comes()
 
+    def operate(self):
+        """What is paused goes on before long, for nothing else happens there meanwhile."""
+        r = self.r
+        limit, keys, granted = r.choice(self.operated)
+        members = {"op": r.choice(["pause", "pause", "resume", "resume", "resume", "reset", "reset"] + ["grant"] * 2)}
+        if members["op"] == "grant" and not granted:
+            members["op"] = "reset"
+        members.update(provider="p", limit=limit, key=r.choice(keys))
+        if members["op"] == "grant":
+            members["units"] = Number(units(r.choice(granted)))
+        self.line(at=Number(ms(self.now)), **members)
+
     def step(self):
         self.pass_time()
+        if self.operated and self.r.random() < 0.12:
+            self.operate()
         pick = self.r.random()
         while self.focus == "breaker" and self.r.random() < 0.15:
             self.health()

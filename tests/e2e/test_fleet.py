@@ -73,13 +73,12 @@ class Replaying:
 
 # Traces that a store cannot play, and why not.
 ALONE = "is for an engine alone"
-OPERATORS = "what operators do is not possible with a store yet"
 STRICT = "strict limits are not shared through a store yet"
 NOT_PLAYED = {
     "clock-step": ALONE,  # its own clock, which goes back
     "reload-limits": ALONE, "reload-names": ALONE, "reload-share": ALONE,  # members bring their rules with each call
     "restart": ALONE,  # a state read from a ledger; the store is the state
-    "operate-drain": OPERATORS, "operate-grant": OPERATORS, "operate-pause": OPERATORS, "operate-reset": OPERATORS,
+    "operate-drain": ALONE,  # of one process
     "strict-mark": STRICT, "strict-settled": STRICT, "strict-unclean": STRICT,  # marks ahead, in a ledger
 }
 

@@ -299,11 +299,6 @@ def test_checks_and_leases(provider, fleet):
     until(lambda: api.post("check", {"account": "a"}).json()["result"] == "granted", "given back")
 
 
-def test_operators_have_no_part_yet(provider, fleet):
-    answer = Api(fleet(one_provider(provider(hello).url, [slots(1)]))).post("limits/slots/a/pause", {})
-    assert (answer.status, answer.json()["type"]) == (503, "urn:ration:problem:not_in_a_fleet")
-
-
 def test_a_lease_that_is_not_renewed(provider, fleet):
     """Its client is dead: the API forgets it, and so does Redis."""
     gateways = fleet(one_provider(provider(hello).url, [slots(1)]), 2)

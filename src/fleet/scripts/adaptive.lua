@@ -23,6 +23,9 @@ MAKERS[5] = function()
         c.stride, c.climb_to = stride, climb_to
         c.held, c.held_of, c.lasts, c.born, c.used_at = held or 0, held_of or {}, lasts or -MAX, born, used_at or {}
         c.waiting = waiting or {}
+        if c.lasts <= now then
+            c.held, c.held_of = 0, {}
+        end
     end
 
     local function encode(c)
@@ -149,9 +152,9 @@ MAKERS[5] = function()
     end
 
     local function hold_add(c, class, amount)
-        c.held = clamp(c.held + amount)
+        c.held = max(clamp(c.held + amount), 0)
         if class then
-            c.held_of[class] = clamp((c.held_of[class] or 0) + amount)
+            c.held_of[class] = max(clamp((c.held_of[class] or 0) + amount), 0)
             if c.held_of[class] == 0 then
                 c.held_of[class] = nil
             end

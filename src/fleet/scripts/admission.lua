@@ -46,6 +46,13 @@ local function examine_penalty(found, penalty, index, ask, stage)
     end
 end
 
+-- It can be waited for, and no deadline is too early.
+local function examine_pause(found, penalty, index, ask, stage)
+    if is_paused(penalty) and not ask.enforcer then
+        bind(found, { reason = stage == ARRIVAL and 'paused' or 'deadline', at = NEVER, bare = true }, index)
+    end
+end
+
 -- By time alone, but too late?
 local function is_late(kind, b, ask)
     return kind.timed and ask.may_wait and not b.refuses and ask.deadline < b.at
@@ -101,6 +108,7 @@ local function examine(ask, counters, account, stage)
         if place.binds or ask.enforcer then
             c.spec, c.charge = place, place.charge
             examine_penalty(found, c.penalty, i, ask, stage)
+            examine_pause(found, c.penalty, i, ask, stage)
             examine_counter(found, c, i, ask, stage)
             found.estimate = found.estimate or (waits and not ask.enforcer and waits.others(place, ask)) or false
         end

@@ -34,7 +34,7 @@ local function penalty_hit(p, granted_at, retry_at)
     if not known or ends < last then
         ends = last
     end
-    return { began, ends, doublings }
+    return { began, ends, doublings, is_paused(p) or nil }
 end
 
 -- A success of a lease granted at `granted_at`. True: it changed something.

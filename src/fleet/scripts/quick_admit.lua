@@ -91,7 +91,7 @@ repeat
             local held, lasts = 0, -MAX
 
             if raw and now < was then
-                held, lasts = a, b
+                held, lasts = now < b and a or 0, b
             end
             fits = fits and charge > 0 and charge <= values[at + 4] - held
             local longer = ttl_until > lasts

@@ -8,6 +8,8 @@
 -- Where the provider's headers teach, the state holds what each lease knew at its grant (`holds`, in order of grants).
 -- Where they do not, only those leases stand in it that may yet be carried over the end of the window.
 --
+-- What an operator has granted beyond U (`extra`), and which leases a reset has made strangers, stand behind the state.
+--
 -- Leases that were lost while nobody knew the counter's rules wait in `lost`; they end at their own instants, before
 -- anything else is looked at.
 MAKERS[3] = function()
@@ -41,12 +43,16 @@ MAKERS[3] = function()
     end
 
     local function decode(c, fields, ...)
+        c.extra, c.extra_until, c.reset_order, c.reset_until = 0, -MAX, 0, -MAX
         if not fields then
             return
         end
         if type(fields) == 'number' then
             decode_plain(c, fields, ...)
             return
+        end
+        if ... then
+            c.extra, c.extra_until, c.reset_order, c.reset_until = ...
         end
         c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried, c.left, c.external,
             c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order, c.dipped_at, c.holds,
@@ -210,7 +216,7 @@ MAKERS[3] = function()
     local function window_begin(c, b)
         c.carried = flight_over(c, b.start, b.first_order)
         c.used = b.used
-        c.external = 0
+        c.external, c.extra = 0, 0
         c.left_known, c.exhausted, c.dipped, c.observed = false, false, false, false
         c.first_order = b.first_order
         c.moved_order = c.newest_order
@@ -276,6 +282,7 @@ MAKERS[3] = function()
         c.used = rolling_count(c, was, c.used)
         c.oldest = max(c.oldest, first)
         c.newest = max(c.newest, bucket_of(c, at))
+        c.extra = at < c.extra_until and c.extra or 0
         c.exhausted = c.exhausted and at < c.exhausted_until
         c.dipped = c.dipped and bucket_of(c, c.dipped_at) >= c.oldest
         if c.left_known and at >= c.left_until then
@@ -320,7 +327,7 @@ MAKERS[3] = function()
             usable = max(usable, UNIT)
             reserve = min(reserve, usable - UNIT)
         end
-        return { usable = usable, reserve = reserve }
+        return { usable = clamp(usable + c.extra), reserve = reserve }
     end
 
     local function own(c, room)
@@ -382,6 +389,9 @@ MAKERS[3] = function()
                 dipped = c.dipped and at < leaves_at(c, bucket_of(c, c.dipped_at)),
             }
 
+            if not ask.enforcer and at >= c.extra_until then
+                state.room.usable = state.room.usable - c.extra
+            end
             state.remaining = state.room.usable - used
             if c.left_known and at < c.left_until then
                 state.remaining = min(state.remaining, c.left)
@@ -453,7 +463,7 @@ MAKERS[3] = function()
             return hold, index
         end
         return { order, granted_at, charge, 0, 0, c.spent, c.returned, answered and c.newest_order or false,
-            not answered and not has_arrived(c, granted_at, at) }
+            not answered and order > c.reset_order and not has_arrived(c, granted_at, at) }
     end
 
     local function lease_hold(c, lease, charge)
@@ -513,7 +523,8 @@ MAKERS[3] = function()
         end
         if c.spec.rolling then
             ends = c.ring[1] and leaves_at(c, c.ring[#c.ring][1]) or now
-            ends = max(ends, c.dipped and leaves_at(c, bucket_of(c, c.dipped_at)) or -MAX)
+            ends = max(ends, c.dipped and leaves_at(c, bucket_of(c, c.dipped_at)) or -MAX, c.reset_until,
+                c.extra > 0 and c.extra_until or -MAX)
         elseif #c.holds > 0 or #c.ended > 0 then
             ends = c.finish + 2 * max(c.spec.length, c.spec.arrival)
         end
@@ -523,14 +534,21 @@ MAKERS[3] = function()
         return ends
     end
 
-    local function encode(c)
-        if is_plain(c) then
-            return ends_of(c), c.used, c.carried, c.start, c.finish, c.first_order, c.newest_order
-        end
-        return ends_of(c), { c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried,
+    local function fields_of(c)
+        return { c.max, c.learned_max, c.exhausted, c.dipped, c.left_known, c.observed, c.used, c.carried,
             c.left, c.external, c.spent, c.returned, c.first_order, c.newest_order, c.moved_order, c.used_order,
             c.dipped_at, c.holds, c.ended, c.lost, c.start, c.finish, c.computed_end, c.offset, c.brought_at,
             c.left_until, c.exhausted_until, c.part_us, c.parts, c.oldest, c.newest, c.ring }
+    end
+
+    local function encode(c)
+        if c.extra > 0 or now < c.reset_until then
+            return ends_of(c), fields_of(c), c.extra, c.extra_until, c.reset_order, c.reset_until
+        end
+        if is_plain(c) then
+            return ends_of(c), c.used, c.carried, c.start, c.finish, c.first_order, c.newest_order
+        end
+        return ends_of(c), fields_of(c)
     end
 
     local function check(c, ask)

@@ -384,6 +384,9 @@ MAKERS[4] = function()
     -- ---- the rules ----
 
     local function decode(c, held, pool, next, lasts, seen, rules)
+        if lasts and lasts <= now then -- a pause or a penalty keeps the value longer, but nothing beside it
+            held, pool, next, lasts, seen, rules = nil, nil, nil, nil, nil, nil
+        end
         c.held, c.pool, c.next, c.lasts, c.seen, c.rules = held or 0, pool or 0, next or -MAX, lasts or -MAX,
             seen or -MAX, rules
         c.tenants, c.holds, c.touched, c.added, c.dropped, c.till = {}, {}, {}, {}, {}, now

@@ -13,8 +13,12 @@ MAKERS[2] = function()
         return prefix .. 'ends:' .. string.sub(c.key, #prefix + 7) -- after "limit:"
     end
 
+    -- What a pause or a penalty keeps longer holds nothing any more.
     local function decode(c, held, lasts)
         c.held, c.lasts = held or 0, lasts or -MAX
+        if c.lasts <= now then
+            c.held = 0
+        end
     end
 
     local function encode(c)

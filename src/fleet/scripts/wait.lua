@@ -128,6 +128,14 @@ local function waits_make()
         end
     end
 
+    -- A penalty or a pause of the counter is over.
+    local function penalty_over(c)
+        local r = record_at(string.sub(c.key, #prefix + 1))
+
+        counter_rouse(r)
+        mark(r, false)
+    end
+
     local function note(waiter, place, what, reason)
         local kind = kind_of(place.kind)
 
@@ -404,7 +412,9 @@ local function waits_make()
             return true
         end
         for _, place in ipairs(waiter.places) do
-            if place.binds and penalty_runs(counter_of(place).penalty) then
+            local penalty = place.binds and counter_of(place).penalty
+
+            if is_paused(penalty) or penalty_runs(penalty) then
                 return true
             end
         end
@@ -720,7 +730,7 @@ local function waits_make()
 
     return { rank = queue.rank, is_full = queue.is_full, heard_of = queue.heard_of, is_ahead = is_ahead,
         ahead = lanes.ahead, others = lanes.others, largest = lanes.largest, pass = pass, wait = wait, unwait = unwait,
-        catch_up = catch_up, finish = finish, waiter_at = waiter_at }
+        catch_up = catch_up, finish = finish, waiter_at = waiter_at, penalty_over = penalty_over }
 end
 
 local function waiting()
