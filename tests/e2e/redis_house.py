@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Redis in every shape that a store may have: alone, over TLS, with users, a cluster, Sentinel with a replica; and a
 proxy that spoils what is between. All on ports and in folders of their own, without a disk but where Redis insists.
+
+REDIS_SERVER=/opt/redis-6.2/redis-server has all tests run that program instead of the installed one.
 """
 
 import contextlib
+import functools
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -17,32 +21,72 @@ from house import RATION, free_port, until
 
 CLIENT = pathlib.Path(RATION).parent / "tests" / "fleet" / "store_client"
 LOOPBACK = "127.0.0.1"
+SERVER = os.environ.get("REDIS_SERVER", "redis-server")
 
 
 def missing():
     """What is not installed here; None: all is."""
-    return next((name for name in ("redis-server", "redis-cli") if shutil.which(name) is None), None)
+    return next((name for name in (SERVER, "redis-cli") if shutil.which(name) is None), None)
+
+
+@functools.cache
+def version():
+    """Of the server, such as (7, 0, 15)."""
+    told = subprocess.run([SERVER, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
+    return tuple(map(int, re.search(r"v=([0-9.]+)", told)[1].split(".")))
+
+
+@functools.cache
+def has_tls():
+    """Whether the server was built with it: then it wants a certificate."""
+    done = subprocess.run([SERVER, "--port", "0", "--tls-port", str(free_port())], capture_output=True, timeout=30)
+    return b"tls-cert-file" in done.stdout + done.stderr
+
+
+def faked(where):
+    """The environment of a process whose clock is that of the machine and so many seconds as the file says. The C
+    library comes with it because libfaketime and a server's own allocator each want the other one first."""
+    library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    return {**os.environ, "LD_PRELOAD": f"{library}:libc.so.6", "FAKETIME_TIMESTAMP_FILE": str(where),
+            "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+class Clock:
+    """Of processes that are started with its environment: so many seconds ahead of this machine's."""
+
+    def __init__(self, path, ahead_s=0):
+        self.path = path
+        self.set(ahead_s)
+        self.env = faked(path)
+
+    def set(self, ahead_s):
+        """Whole or not at all, for it is read while it is written."""
+        new = self.path.with_suffix(".new")
+        new.write_text(f"{ahead_s:+}")
+        new.replace(self.path)
+        self.ahead_s = ahead_s
 
 
 class Redis:
     """A server on a port and a socket of its own."""
 
-    def __init__(self, folder, *options, port=None, wait=True):
+    def __init__(self, folder, *options, port=None, wait=True, env=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "s"
         self.port = port or free_port()
         self.url = f"redis://{LOOPBACK}:{self.port}"
         self.options = options
+        self.env = env
         self.process = None
         self.start(wait)
 
     def command(self):
-        return ["redis-server", "--port", str(self.port), "--bind", LOOPBACK, "--unixsocket", str(self.path),
+        return [SERVER, "--port", str(self.port), "--bind", LOOPBACK, "--unixsocket", str(self.path),
                 "--save", "", "--appendonly", "no", "--dir", str(self.folder), *self.options]
 
     def start(self, wait=True):
-        self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, env=self.env)
         if wait:
             until(self.answers, "a store that answers")
 
@@ -120,18 +164,23 @@ class Cluster:
         self.nodes = []
         for i in range(count):
             self.nodes.append(Redis(
-                pathlib.Path(folder) / f"n{i}", "--cluster-enabled", "yes", "--cluster-port", str(free_port()),
-                "--cluster-node-timeout", "15000", "--cluster-require-full-coverage", "no", wait=False))
+                pathlib.Path(folder) / f"n{i}", "--cluster-enabled", "yes", "--cluster-node-timeout", "15000",
+                "--cluster-require-full-coverage", "no", *self.bus(), wait=False))
         self.url = "redis+cluster://" + ",".join(f"{LOOPBACK}:{node.port}" for node in self.nodes[:2])
         for i, node in enumerate(self.nodes):
             until(node.answers, "a member that answers")
             first, last = 16384 * i // count, 16384 * (i + 1) // count - 1
-            assert b"OK" in node.ask("CLUSTER", "ADDSLOTSRANGE", first, last)
+            assert b"OK" in node.ask("CLUSTER", "ADDSLOTS", *range(first, last + 1))
             assert b"OK" in node.ask("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
         for node in self.nodes[1:]:
-            bus = node.options[node.options.index("--cluster-port") + 1]
-            assert b"OK" in self.nodes[0].ask("CLUSTER", "MEET", LOOPBACK, node.port, bus)
+            bus = node.options[-1:] if "--cluster-port" in node.options else []
+            assert b"OK" in self.nodes[0].ask("CLUSTER", "MEET", LOOPBACK, node.port, *bus)
         until(lambda: all(self.knows_all(node) for node in self.nodes), "a cluster that is whole")
+
+    @staticmethod
+    def bus():
+        """A port for the members' own talk; before 7.0 it cannot be chosen and is 10 000 above the other."""
+        return ["--cluster-port", str(free_port())] if version() >= (7,) else []
 
     def knows_all(self, node):
         told = node.ask("CLUSTER", "INFO")
@@ -173,7 +222,7 @@ class Sentinel:
             f"{self.master.port} 1\nsentinel down-after-milliseconds house 2000\n"
             "sentinel failover-timeout house 2000\n")
         until(lambda: b"master_link_status:up" in self.replica.ask("INFO", "replication"), "a replica in step")
-        self.process = subprocess.Popen(["redis-server", str(self.folder / "conf"), "--sentinel"],
+        self.process = subprocess.Popen([SERVER, str(self.folder / "conf"), "--sentinel"],
                                         stdout=subprocess.DEVNULL)
         until(lambda: b"num-slaves\n1" in self.ask("SENTINEL", "MASTER", "house"), "a Sentinel that knows the replica")
 

@@ -88,9 +88,9 @@ class Gate:
 class Held:
     """A call that is under way."""
 
-    def __init__(self, gw, fields=()):
+    def __init__(self, gw, fields=(), target="/a/x"):
         self.client = Client(gw.port)
-        self.client.ask("GET", "/a/x", fields)
+        self.client.ask("GET", target, fields)
 
     def answer(self):
         answer = self.client.answer()

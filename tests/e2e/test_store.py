@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from house import RATION, ROOT, free_port, until
-from redis_house import LOOPBACK, Certificates, Client, Cluster, Proxy, Redis, Sentinel, missing
+from redis_house import LOOPBACK, Certificates, Client, Cluster, Proxy, Redis, Sentinel, has_tls, missing
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no {missing()}")
 PATIENT = {"connect_ms": 20000, "command_ms": 20000}
@@ -363,6 +363,8 @@ def test_the_rights_that_are_enough(redis):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
+    if not has_tls():
+        pytest.skip("a server without TLS")
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 

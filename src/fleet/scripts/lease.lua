@@ -143,19 +143,24 @@ local function lease_at(id)
     return cell.lease, cell
 end
 
-local function lease_alive(lease)
-    local key = prefix .. 'leases'
+-- Sets are kept for a day or two behind the last end or deadline. One that becomes empty loses its end, and would have
+-- none when it is filled again: so in `leases` stands, last, one that is none.
+local function keep_sets(till)
+    if till + DAY > head.kept then
+        head.kept, head.changed = till + 2 * DAY, true
+        later('ZADD', prefix .. 'leases', 'inf', '')
+        expire_later(prefix .. 'leases', head.kept)
+    end
+end
 
-    later('ZADD', key, lease.ttl_until, lease.id)
+local function lease_alive(lease)
+    later('ZADD', prefix .. 'leases', lease.ttl_until, lease.id)
     if due and lease.ttl_until <= due.till then
         due[#due + 1] = { lease.id, lease.ttl_until }
     elseif lease.ttl_until < head.first then
         head.first, head.changed = lease.ttl_until, true
     end
-    if lease.ttl_until + DAY > head.kept then
-        head.kept, head.changed = lease.ttl_until + 2 * DAY, true
-        expire_later(key, head.kept)
-    end
+    keep_sets(lease.ttl_until)
 end
 
 -- Call what each kind does then with what the lease holds there.
@@ -197,7 +202,7 @@ local function leases_due(till)
 
     local ended = redis.call('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES')
     local after = '(' .. string.format('%.0f', till)
-    local next = redis.call('ZRANGEBYSCORE', key, after, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    local next = redis.call('ZRANGEBYSCORE', key, after, '(inf', 'WITHSCORES', 'LIMIT', 0, 1)
 
     for i = 1, #ended, 2 do
         found[#found + 1] = { ended[i], tonumber(ended[i + 1]) }

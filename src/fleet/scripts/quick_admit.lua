@@ -94,14 +94,12 @@ repeat
                 held, lasts = now < b and a or 0, b
             end
             fits = fits and charge > 0 and charge <= values[at + 4] - held
-            local longer = ttl_until > lasts
-
-            if longer then
+            if ttl_until > lasts then
                 lasts = ttl_until + (ttl > 60 * SECOND and ttl or 60 * SECOND)
             end
             if hold then
                 declared = declared or {}
-                declared[#declared + 1] = { charge, sub(key, named + 6), longer and (lasts - lasts % 1000) / 1000 + 1 }
+                declared[#declared + 1] = { charge, sub(key, named + 6), (lasts - lasts % 1000) / 1000 + 1 }
             end
             until_at = lasts
             a, b = held + charge, lasts
@@ -169,7 +167,7 @@ repeat
 
     for _, slots in ipairs(declared or {}) do
         call('ZADD', prefix .. 'ends:' .. slots[2], ends_at, string.format('%.0f:%s', slots[1], id))
-        if slots[3] and not lasting then
+        if not lasting then
             call('PEXPIREAT', prefix .. 'ends:' .. slots[2], slots[3])
         end
     end

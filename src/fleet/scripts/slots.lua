@@ -79,14 +79,12 @@ MAKERS[2] = function()
             return
         end
         c.held = clamp(c.held + c.charge)
-        if lease.ends_at ~= NEVER then
-            zadd(ends_key(c), lease.ends_at, member_of(c.charge, lease))
-        end
         if lease.ttl_until > c.lasts then
             c.lasts = lease.ttl_until + max(lease.ttl or 0, SLACK)
-            if lease.ends_at ~= NEVER then
-                expire_later(ends_key(c), c.lasts)
-            end
+        end
+        if lease.ends_at ~= NEVER then
+            zadd(ends_key(c), lease.ends_at, member_of(c.charge, lease))
+            expire_later(ends_key(c), c.lasts) -- it may have been empty, and so have lost its end
         end
         changed(c)
     end

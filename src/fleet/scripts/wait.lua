@@ -254,7 +254,7 @@ local function waits_make()
             grants = head.grants }
 
         cell.waiter = waiter
-        head.kept, head.changed = max(head.kept, waiter.deadline + 2 * DAY), true
+        keep_sets(waiter.deadline)
         queue.enter(waiter)
         if waiter.member then
             alarm_member(waiter.member, queue.member_enter(waiter.member))
