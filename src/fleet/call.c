@@ -17,8 +17,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "core/quota_budget.h"
 #include "core/sync.h"
+#include "fleet/call_brief.h"
 #include "fleet/call_parts.h"
 
 #define WINDOWS_EACH 8 /* that are sent for one asked for: the one before it, and those after it */
@@ -29,12 +29,14 @@ void rn_call_init(rn_call *call, const ration_allocator *mem, const rn_book *boo
 {
     *call = (rn_call){.book = book, .fleet = fleet, .tells_time = tells_time, .path = RN_CALL_QUICK};
     rn_pack_init(&call->argument, mem);
+    rn_pack_init(&call->brief, mem);
     rn_pack_init(&call->bytes, mem);
 }
 
 void rn_call_fini(rn_call *call)
 {
     rn_pack_fini(&call->argument);
+    rn_pack_fini(&call->brief);
     rn_pack_fini(&call->bytes);
 }
 
@@ -117,11 +119,17 @@ static void key_counter(rn_call *call, const rn_route *route, const rn_counter *
                       owner_of(route->account, counter->limit), counter->key);
 }
 
-void rn_call_head(rn_call *call, ration_text provider)
+static void call_clear(rn_call *call)
 {
     rn_pack_clear(&call->argument);
+    rn_pack_clear(&call->brief);
     rn_pack_clear(&call->bytes);
     call->key_count = 0;
+}
+
+void rn_call_head(rn_call *call, ration_text provider)
+{
+    call_clear(call);
     call->provider = provider;
     key_begin(call, provider);
     bytes_str(&call->bytes, "head");
@@ -300,11 +308,6 @@ static void write_told(rn_pack *out, const rn_call *call, const rn_limit *limit,
     }
 }
 
-static bool teaches(const ration_sync *sync)
-{
-    return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
-}
-
 /* The bounds of the windows around the caller's now: the one before it, its own, the next one. */
 static void write_bounds(rn_pack *out, const rn_calendar *calendar, ration_time at)
 {
@@ -327,19 +330,16 @@ static void write_quota_rule(rn_pack *out, const rn_call *call, const rn_counter
     const rn_limit *const limit = counter->limit;
     const rn_quota_spec *const spec = &limit->spec.quota;
     const bool rolling = spec->calendar.period == RATION_PERIOD_NONE;
-    const rn_quota_budget budget = rn_quota_budget_fresh(limit->rule, counter->share, limit->reserve);
 
-    rn_pack_bool(out, teaches(&limit->rule->sync));
-    rn_pack_bool(out, rolling);
-    rn_pack_int(out, budget.usable);
-    rn_pack_int(out, budget.reserve);
-    rn_pack_int(out, spec->arrival_us);
-    rn_pack_bool(out, !rolling && spec->parts > 0);
     rn_pack_int(out, limit->rule->max);
     rn_pack_bool(out, limit->rule->max_auto);
     write_ratio(out, counter->share);
     write_ratio(out, limit->reserve);
+    rn_pack_int(out, spec->arrival_us);
     rn_pack_int(out, spec->length_us);
+    rn_pack_bool(out, rn_call_teaches(limit->rule));
+    rn_pack_bool(out, !rolling && spec->parts > 0);
+    rn_pack_bool(out, rolling);
     rn_pack_bool(out, limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT);
     if (rolling) {
         rn_pack_int(out, spec->width_us);
@@ -537,11 +537,10 @@ static void write_circuit(rn_pack *out, const rn_route *route, bool through)
     rn_call_owner(out, route->account);
 }
 
-void rn_call_common(rn_call *call, bool quick)
+void rn_call_common(rn_call *call)
 {
     rn_pack *const out = &call->argument;
 
-    rn_pack_int(out, quick && call->window_count == 0 ? call->path : RN_CALL_WHOLE);
     rn_pack_given(out, call->tells_time ? call->now.us : RATION_NEVER_US, RATION_NEVER_US);
     rn_pack_bool(out, call->tells_time && !call->keys_end);
     if (call->member.size > 0) {
@@ -598,7 +597,7 @@ static void write_news(rn_call *call, const rn_route *route, const lease_news *n
     const ration_error_rule *const rule = &route->provider->rule.errors;
     rn_pack *const out = &call->argument;
 
-    rn_call_common(call, true);
+    rn_call_common(call);
     write_circuit(out, route, true);
     rn_pack_text(out, ration_text_of(news->outcome));
     rn_pack_given(out, news->cost, RATION_UNSET);
@@ -623,7 +622,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 
     if (err != RATION_OK)
         return err;
-    rn_call_common(call, !ask->dry && !ask->enforcer && !ask->enter);
+    rn_call_common(call);
     write_circuit(out, route, !ask->health);
     rn_pack_given(out, ask->hold_us, RATION_UNSET);
     rn_pack_given(out, ask->ttl_us, RATION_UNSET);
@@ -636,6 +635,7 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     rn_pack_bool(out, ask->again);
     write_queue(call, ask);
     write_counters(call, route, (counter_call){.cost = ask->cost, .hold_us = ask->hold_us});
+    rn_call_brief_admit(call, route, ask);
     return rn_call_written(call);
 }
 
@@ -658,6 +658,8 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
         news.retry_at.us = RATION_NEVER_US;
     write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET, .response = response});
+    if (news.status && !news.limited && reading.outcome != RATION_OUTCOME_THROTTLED)
+        rn_call_brief_news(call, route, news.success);
     return rn_call_written(call);
 }
 
@@ -674,14 +676,14 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
         return err;
     write_news(call, route, &news);
     write_counters(call, route, (counter_call){.hold_us = RATION_UNSET});
+    if (end->cost == RATION_UNSET && end->outcome != RATION_OUTCOME_THROTTLED)
+        rn_call_brief_news(call, route, end->outcome == RATION_OUTCOME_SUCCESS);
     return rn_call_written(call);
 }
 
 int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
 {
-    rn_pack_clear(&call->argument);
-    rn_pack_clear(&call->bytes);
-    call->key_count = 0;
+    call_clear(call);
     key_begin(call, provider);
     bytes_str(&call->bytes, "wake:");
     rn_pack_raw(&call->bytes, call->member);
@@ -693,9 +695,7 @@ int rn_call_beat(rn_call *call, const rn_call_beating *beat)
 {
     char layout[32];
 
-    rn_pack_clear(&call->argument);
-    rn_pack_clear(&call->bytes);
-    call->key_count = 0;
+    call_clear(call);
     (void)snprintf(layout, sizeof layout, "ration:%d:{", RN_FLEET_LAYOUT);
     bytes_str(&call->bytes, layout);
     bytes_str(&call->bytes, call->fleet);

@@ -44,6 +44,7 @@ typedef struct rn_call {
     rn_call_window windows[RN_CALL_WINDOWS_MAX];
     size_t window_count;
     rn_pack argument;
+    rn_pack brief; /* what the quick path needs of it; empty: there is none */
     rn_pack bytes; /* of the keys */
     size_t ends[RN_CALL_KEYS_MAX];
     size_t key_count;

@@ -11,11 +11,8 @@ void rn_call_head(rn_call *call, ration_text provider);
 /* One more key: of a lease; of a counter, `account` absent where it is the provider's own limit. */
 void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id);
 void rn_call_limit_key(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key);
-/*
- * What every call begins with: which path it may take (quick_admit.lua), the time that a test tells, whether keys have
- * no end then, who calls, what a script has asked for.
- */
-void rn_call_common(rn_call *call, bool quick);
+/* What every call begins with: see call.lua. */
+void rn_call_common(rn_call *call);
 void rn_call_owner(rn_pack *out, const rn_account *account);
 /* The rules of a counter, for nobody's request. */
 void rn_call_rules(rn_call *call, rn_call_counter *at);

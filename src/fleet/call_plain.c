@@ -16,7 +16,7 @@ int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, 
     rn_call_head(call, provider);
     for (size_t i = 0; i < count; i++)
         rn_call_lease_key(call, provider, ids[i]);
-    rn_call_common(call, false);
+    rn_call_common(call);
     rn_pack_map(&call->argument, 1);
     rn_pack_key(&call->argument, "ids");
     rn_pack_array(&call->argument, count);
@@ -29,7 +29,7 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id)
 {
     rn_call_head(call, route->provider->name);
     rn_call_lease_key(call, route->provider->name, id);
-    rn_call_common(call, false);
+    rn_call_common(call);
     return rn_call_written(call);
 }
 
@@ -39,7 +39,7 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
     const rn_scope *const scope = &health->account->provider->circuit->scope;
 
     rn_call_head(call, health->account->provider->name);
-    rn_call_common(call, false);
+    rn_call_common(call);
     rn_pack_map(out, 5);
     rn_pack_key_bool(out, "ok", health->ok);
     rn_pack_key(out, "account");
@@ -62,7 +62,7 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
 int rn_call_advance(rn_call *call, ration_text provider)
 {
     rn_call_head(call, provider);
-    rn_call_common(call, false);
+    rn_call_common(call);
     return rn_call_written(call);
 }
 
@@ -70,7 +70,7 @@ int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_te
 {
     rn_call_head(call, counter->provider);
     rn_call_limit_key(call, counter->provider, counter->limit, account, counter->key);
-    rn_call_common(call, false);
+    rn_call_common(call);
     return rn_call_written(call);
 }
 
@@ -87,7 +87,7 @@ int rn_call_operate(rn_call *call, const rn_call_operation *operation)
 
     rn_call_head(call, ration_text_of(limit->provider));
     rn_call_limit_key(call, call->provider, ration_text_of(limit->rule->name), at->owner, at->counter.key);
-    rn_call_common(call, false);
+    rn_call_common(call);
     rn_pack_map(out, 4);
     rn_pack_key_text(out, "op", ration_text_of(names[operation->op]));
     rn_pack_key_bool(out, "known", at->known);

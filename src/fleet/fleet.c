@@ -65,12 +65,18 @@ static int store_failed(rn_fleet *fleet, const char *what)
 static int run_once(rn_fleet *fleet, rn_script_name script)
 {
     ration_text keys[RN_CALL_KEYS_MAX];
-    const ration_text argument = {fleet->call.argument.data, fleet->call.argument.size};
+    const rn_store_script run = {
+        .name = script,
+        .keys = keys,
+        .key_count = fleet->call.key_count,
+        .argument = {fleet->call.argument.data, fleet->call.argument.size},
+        .brief = {fleet->call.brief.data, fleet->call.brief.size},
+    };
 
     forget_reply(fleet);
     rn_call_keys(&fleet->call, keys);
 
-    const int err = rn_redis_run(&fleet->redis, script, keys, fleet->call.key_count, argument, &fleet->reply);
+    const int err = rn_redis_run(&fleet->redis, &run, &fleet->reply);
 
     fleet->tries++;
     if (err == RATION_ERR_FULL)

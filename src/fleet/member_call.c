@@ -365,7 +365,8 @@ static void call_transmit(rn_member *m, rn_member_call *call)
                            &(rn_store_script){.name = call->script,
                                               .keys = keys,
                                               .key_count = m->call.key_count,
-                                              .argument = {m->call.argument.data, m->call.argument.size}},
+                                              .argument = {m->call.argument.data, m->call.argument.size},
+                                              .brief = {m->call.brief.data, m->call.brief.size}},
                            on_answered, call);
     }
     if (err == RATION_OK) {

@@ -2,8 +2,9 @@
 /*
  * MessagePack, as much of it as the scripts read.
  *
- * All goes out in as few bytes as its form allows, since Redis hashes every byte of an argument. Lua makes doubles of
- * integers, so nothing beyond 2^53 is sent; `rn_pack_int` asserts it.
+ * Numbers and texts go out in as few bytes as they may, since Redis hashes every byte of an argument: in the very bytes
+ * that the scripts' own `cmsgpack.pack` would make. Lua makes doubles of integers, so nothing beyond 2^53 is sent;
+ * `rn_pack_int` asserts it.
  */
 #include "fleet/pack.h"
 
@@ -76,6 +77,18 @@ static void put_count(rn_pack *pack, uint8_t small_type, size_t small, uint8_t t
     }
 }
 
+/* `type`: of one byte; those of two and of four follow it. */
+static void put_unsigned(rn_pack *pack, uint8_t type, uint64_t number)
+{
+    if (number <= UINT8_MAX) {
+        put_number(pack, type, number, 1);
+    } else if (number <= UINT16_MAX) {
+        put_number(pack, (uint8_t)(type + 1), number, 2);
+    } else {
+        put_number(pack, (uint8_t)(type + 2), number, 4);
+    }
+}
+
 void rn_pack_array(rn_pack *pack, size_t count)
 {
     put_count(pack, 0x90, 16, 0xdd, count);
@@ -90,13 +103,11 @@ void rn_pack_int(rn_pack *pack, int64_t value)
 {
     assert(value >= -RATION_TIME_MAX_US && value <= RATION_TIME_MAX_US);
     if (value < 0 || value > UINT32_MAX) {
-        put_number(pack, 0xd3, (uint64_t)value, 8);
+        put_number(pack, value < 0 ? 0xd3 : 0xcf, (uint64_t)value, 8);
     } else if (value < 128) {
         put_number(pack, (uint8_t)value, 0, 0);
-    } else if (value <= UINT16_MAX) {
-        put_number(pack, 0xcd, (uint64_t)value, 2);
     } else {
-        put_number(pack, 0xce, (uint64_t)value, 4);
+        put_unsigned(pack, 0xcc, (uint64_t)value);
     }
 }
 
@@ -107,7 +118,11 @@ void rn_pack_bool(rn_pack *pack, bool value)
 
 void rn_pack_text(rn_pack *pack, ration_text text)
 {
-    put_count(pack, 0xa0, 32, 0xdb, text.size);
+    if (text.size < 32) {
+        put_number(pack, (uint8_t)(0xa0 | text.size), 0, 0);
+    } else {
+        put_unsigned(pack, 0xd9, text.size);
+    }
     put(pack, text.data, text.size);
 }
 

@@ -88,10 +88,7 @@ int rn_redis_command(rn_redis *redis, ration_text key, size_t count, const ratio
     return answer_wait(redis, rn_store_command(redis->store, key, count, words, answered, redis), out);
 }
 
-int rn_redis_run(rn_redis *redis, rn_script_name name, const ration_text *keys, size_t key_count, ration_text argument,
-                 redisReply **out)
+int rn_redis_run(rn_redis *redis, const rn_store_script *script, redisReply **out)
 {
-    const rn_store_script script = {name, keys, key_count, argument};
-
-    return answer_wait(redis, rn_store_run(redis->store, &script, answered, redis), out);
+    return answer_wait(redis, rn_store_run(redis->store, script, answered, redis), out);
 }

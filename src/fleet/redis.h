@@ -38,7 +38,6 @@ void rn_redis_close(rn_redis *redis);
 int rn_redis_command(rn_redis *redis, ration_text key, size_t count, const ration_text *words, redisReply **out);
 
 /* Run a script at the server that has `keys[0]`. */
-int rn_redis_run(rn_redis *redis, rn_script_name name, const ration_text *keys, size_t key_count, ration_text argument,
-                 redisReply **out);
+int rn_redis_run(rn_redis *redis, const rn_store_script *script, redisReply **out);
 
 #endif

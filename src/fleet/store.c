@@ -207,7 +207,7 @@ int rn_store_run(rn_store *store, const rn_store_script *script, rn_store_answer
     rn_store_call *call = NULL;
     char number[24];
 
-    if (count + 4 > RN_STORE_WORDS_MAX)
+    if (count + 5 > RN_STORE_WORDS_MAX)
         return RATION_ERR_FULL;
     words[0] = (ration_text)RN_TEXT("EVALSHA");
     words[1] = ration_text_of(rn_scripts[script->name].digest);
@@ -215,8 +215,10 @@ int rn_store_run(rn_store *store, const rn_store_script *script, rn_store_answer
     for (size_t i = 0; i < count; i++)
         words[3 + i] = script->keys[i];
     words[3 + count] = script->argument;
+    words[4 + count] = script->brief;
 
-    const int err = call_begin(store, count + 4, words, answered, ctx, &call);
+    const size_t word_count = count + (script->brief.size > 0 ? 5 : 4);
+    const int err = call_begin(store, word_count, words, answered, ctx, &call);
 
     if (err == RATION_OK)
         call_go(call, (int)script->name, count > 0 ? script->keys[0] : (ration_text)RN_TEXT(""));

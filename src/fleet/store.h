@@ -78,6 +78,7 @@ typedef struct rn_store_script {
     const ration_text *keys;
     size_t key_count;
     ration_text argument;
+    ration_text brief; /* a second one; empty: there is none */
 } rn_store_script;
 
 /*

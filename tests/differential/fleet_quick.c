@@ -42,16 +42,16 @@
 static const struct row {
     const char *why;
     const char *rules;
-    int admits_least; /* of a hundred grants so many at least took the quick path */
+    int grants, news; /* of a hundred grants, of responses and releases, so many at least take the quick path */
 } rows[] = {
-    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40},
-    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30},
-    {"a short window, calls on their way", ALL(MINUTE), 10},
-    {"no limit", ALL(""), 50},
-    {"rolling", ALL(RATE ", " ROLLING), 0},
-    {"with headers", ALL(SYNCED ", " SLOTS), 0},
-    {"adaptive", ALL(ADAPTIVE ", " RATE), 0},
-    {"one only watches", ALL(SHADOW ", " RATE), 0},
+    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15},
+    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15},
+    {"a short window, calls on their way", ALL(MINUTE), 10, 5},
+    {"no limit", ALL(""), 50, 25},
+    {"rolling", ALL(RATE ", " ROLLING), 0, 0},
+    {"with headers", ALL(SYNCED ", " SLOTS), 0, 0},
+    {"adaptive", ALL(ADAPTIVE ", " RATE), 0, 0},
+    {"one only watches", ALL(SHADOW ", " RATE), 0, 0},
 };
 
 typedef struct rig {
@@ -63,7 +63,8 @@ typedef struct rig {
     char names[HELD_MAX][16];
     rn_route *routes[HELD_MAX][2];
     int64_t last_name;
-    int granted, short_granted;
+    int granted, observed, released;
+    int short_granted, short_observed, short_released; /* of them by the quick path */
 } rig;
 
 static const char *url;
@@ -104,7 +105,7 @@ static void rig_open(rig *r, const struct row *row, uint64_t seed)
     ration_config_faults faults = {0};
 
     *r = (rig){.row = row, .random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1};
-    r->now.us = ((int64_t)time(NULL) + 86400) * US_PER_S;
+    r->now.us = ((int64_t)time(NULL) / 86400 + 2) * 86400 * US_PER_S + 37000 * US_PER_S;
     CHECK_EQ(ration_config_parse(ration_text_of(row->rules), "q", NULL, &r->config, &faults), RATION_OK);
     ration_config_faults_fini(&faults);
     open_fleet(r, &r->quick, "quick");
@@ -218,6 +219,12 @@ static bool is_left(const rig *r)
     return rn_answer_result(r->quick.reply) == RN_ANSWER_UNKNOWN && rn_answer_at(r->quick.reply).us == 0;
 }
 
+/* The last call was the quick path's. */
+static bool is_taken(const rig *r)
+{
+    return r->quick.call.path == RN_CALL_ONLY && r->quick.call.brief.size > 0;
+}
+
 static void pass_time(rig *r)
 {
     static const int64_t steps[] = {0, 1, 137, 1000, 9000, 20000, 100000, 300000, US_PER_S, 7 * US_PER_S};
@@ -238,7 +245,7 @@ static void admit(rig *r, size_t at)
 
     request.account = chance(r, 70) ? ration_text_of("a") : ration_text_of("b");
     request.cost = PICK(r, costs);
-    request.ttl_us = chance(r, 99) ? PICK(r, times) : RATION_UNSET;
+    request.ttl_us = draw(r, 400) > 0 ? PICK(r, times) : RATION_UNSET;
     request.hold_us = chance(r, 15) ? PICK(r, times) : RATION_UNSET;
     request.wait_us = chance(r, 6) ? US_PER_S : 0;
     request.retry = chance(r, 10);
@@ -265,7 +272,7 @@ static void admit(rig *r, size_t at)
         return;
     check_same_decision(&quick, &whole);
     r->granted += quick.result == RATION_GRANTED ? 1 : 0;
-    r->short_granted += r->quick.call.path == RN_CALL_ONLY ? 1 : 0;
+    r->short_granted += is_taken(r) ? 1 : 0;
 }
 
 static void respond(rig *r, size_t at)
@@ -289,6 +296,8 @@ static void respond(rig *r, size_t at)
     }
     CHECK_EQ(rn_fleet_observe(&r->whole, r->now, r->routes[at][1], name, &response), err);
     check_same_news(r);
+    r->observed++;
+    r->short_observed += is_taken(r) ? 1 : 0;
 }
 
 static void end(rig *r, size_t at)
@@ -299,7 +308,7 @@ static void end(rig *r, size_t at)
     static const int64_t costs[] = {0, 333333, US_PER_S, 12 * US_PER_S};
     const ration_completion how = {
         .outcome = chance(r, 2) ? RATION_OUTCOME_THROTTLED : PICK(r, outcomes),
-        .cost = chance(r, 20) ? PICK(r, costs) : RATION_UNSET,
+        .cost = chance(r, 10) ? PICK(r, costs) : RATION_UNSET,
     };
     const ration_text name = ration_text_of(r->names[at]);
 
@@ -313,6 +322,8 @@ static void end(rig *r, size_t at)
     }
     CHECK_EQ(rn_fleet_release(&r->whole, r->now, r->routes[at][1], name, &how), err);
     check_same_news(r);
+    r->released++;
+    r->short_released += is_taken(r) ? 1 : 0;
     if (chance(r, 5))
         return; /* it may be repeated, or used by a newcomer */
     rn_fleet_forget(&r->quick, r->routes[at][0]);
@@ -348,8 +359,7 @@ static void step(rig *r)
 
 static void check_row_same(const struct row *row, size_t first_seed)
 {
-    int granted = 0;
-    int short_granted = 0;
+    rig sum = {0};
 
     for (size_t seed = 0; seed < seeds; seed++) {
         static rig r;
@@ -358,11 +368,18 @@ static void check_row_same(const struct row *row, size_t first_seed)
         for (int n = 0; n < STEPS; n++)
             step(&r);
         rig_close(&r);
-        granted += r.granted;
-        short_granted += r.short_granted;
+        sum.granted += r.granted;
+        sum.observed += r.observed;
+        sum.released += r.released;
+        sum.short_granted += r.short_granted;
+        sum.short_observed += r.short_observed;
+        sum.short_released += r.short_released;
     }
-    print_message("%s: %d of %d grants\n", row->why, short_granted, granted);
-    CHECK(100 * short_granted >= row->admits_least * granted && granted > 10);
+    print_message("%s: %d of %d grants, %d of %d responses, %d of %d releases\n", row->why, sum.short_granted,
+                  sum.granted, sum.short_observed, sum.observed, sum.short_released, sum.released);
+    CHECK(sum.granted > 10 && 100 * sum.short_granted >= row->grants * sum.granted);
+    CHECK(100 * sum.short_observed >= row->news * sum.observed);
+    CHECK(100 * sum.short_released >= row->news * sum.released);
 }
 
 static void test_same(void **state)

@@ -189,7 +189,12 @@ static void do_admit(const char *tag, ration_text id)
     one->admits = true;
 
     const rn_store_script script = {
-        RN_SCRIPT_ADMIT, keys, argument.key_count, {argument.argument.data, argument.argument.size}};
+        .name = RN_SCRIPT_ADMIT,
+        .keys = keys,
+        .key_count = argument.key_count,
+        .argument = {argument.argument.data, argument.argument.size},
+        .brief = {argument.brief.data, argument.brief.size},
+    };
     const int err = rn_store_run(store, &script, answered, one);
 
     if (err != RATION_OK)

@@ -40,8 +40,8 @@ static void call(rn_store *store)
     static const ration_text get[] = {RN_TEXT("GET"), RN_TEXT("{k}")};
     static const ration_text key = RN_TEXT("{k}");
 
-    const rn_store_script admit = {RN_SCRIPT_ADMIT, &key, 1, key};
-    const rn_store_script release = {RN_SCRIPT_RELEASE, &key, 1, key};
+    const rn_store_script admit = {RN_SCRIPT_ADMIT, &key, 1, key, {0}};
+    const rn_store_script release = {RN_SCRIPT_RELEASE, &key, 1, key, {0}};
 
     MUST(rn_store_run(store, &admit, answered, NULL) == RATION_OK);
     MUST(rn_store_run(store, &release, answered, NULL) == RATION_OK);

@@ -33,13 +33,13 @@ static void test_forms(void **state)
     rn_pack_int(&pack, (int64_t)UINT32_MAX + 1);
     CHECK_BYTES(&pack, "\1"
                        "\xd3\xff\xff\xff\xff\xff\xff\xff\xfe"
-                       "\xd3\0\x20\0\0\0\0\0\0"
+                       "\xcf\0\x20\0\0\0\0\0\0"
                        "\x7f"
-                       "\xcd\0\x80"
+                       "\xcc\x80"
                        "\xcd\xff\xff"
                        "\xce\0\1\0\0"
                        "\xce\xff\xff\xff\xff"
-                       "\xd3\0\0\0\1\0\0\0\0");
+                       "\xcf\0\0\0\1\0\0\0\0");
     rn_pack_clear(&pack);
     rn_pack_bool(&pack, true);
     rn_pack_bool(&pack, false);
@@ -54,7 +54,7 @@ static void test_forms(void **state)
     rn_pack_text(&pack, (ration_text){"01234567890123456789012345678901", 32});
     CHECK_BYTES(&pack, "\xbf"
                        "0123456789012345678901234567890"
-                       "\xdb\0\0\0\x20"
+                       "\xd9\x20"
                        "01234567890123456789012345678901");
     rn_pack_clear(&pack);
     rn_pack_array(&pack, 15);

@@ -150,7 +150,7 @@ local function lease_take(ask, counters)
     head.grants, head.changed = lease.order, true
     lease.critical = ask.critical
     lease.ends_at = ask.hold and min(now + ask.hold, MAX) or NEVER
-    lease.ttl = ask.ttl
+    lease.hold, lease.ttl = ask.hold or false, ask.ttl or false
     lease.ttl_until = ask.ttl and min(now + min(ask.ttl, ask.told or NEVER), MAX) or NEVER
     lease.status_seen, lease.answered, lease.holds, lease.pass = false, false, {}, ask.pass or false
     for i, c in ipairs(counters) do

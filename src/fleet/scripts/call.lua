@@ -1,19 +1,21 @@
 -- SPDX-License-Identifier: MIT
 --
--- The call as the whole script has it: its values by name. A counter's are the kind's number, the charge, whether it
--- goes by cost, whether it binds, and those of its kind's rules.
+-- The call as the whole script has it, by name: the time that a test tells or false, whether keys have no end then, who
+-- calls, what a script has asked for. A counter's values are the kind's number, the charge, whether it goes by cost,
+-- whether it binds, and those of its kind's rules.
 local EACH = 4 -- values that any counter has
 local RULES = {
     { 'earn', 'price', 'cap', 'burst', 'margin' },
     { 'max' },
-    { 'sync', 'rolling', 'usable', 'reserved', 'arrival', 'parts', 'max', 'auto', 'share_num', 'share_den',
-        'reserve_num', 'reserve_den', 'length', 'wait', 'before', 'start', 'finish', 'after', 'told' },
+    { 'max', 'auto', 'share_num', 'share_den', 'reserve_num', 'reserve_den', 'arrival', 'length', 'sync', 'parts',
+        'rolling', 'wait', 'before', 'start', 'finish', 'after', 'told' },
     { 'digest', 'asked', 'largest', 'since', 'follows', 'tenant', 'name', 'weight', 'lend' },
     { 'aimd', 'classes', 'class', 'unknown', 'most', 'borrows', 'idle', 'pause', 'followers', 'started' },
 }
 
 local prefix = string.sub(KEYS[1], 1, -5) -- without "head"
-local call = { now = values[TOLD], lasting = values[LASTING], member = values[4], asked = values[5] or {},
+local values = { cmsgpack.unpack(ARGV[1]) }
+local call = { now = values[1], lasting = values[2], member = values[3], asked = values[4] or {},
     id = string.sub(KEYS[2] or '', #prefix + 7) } -- without "lease:"
 
 -- The windows around the caller's now, or what a rolling one counts by.
@@ -23,7 +25,7 @@ local function quota_rule(spec)
     else
         spec.windows = { { spec.before, spec.start }, { spec.start, spec.finish }, { spec.finish, spec.after } }
     end
-    spec.before, spec.start, spec.finish, spec.after, spec.usable, spec.reserved = nil, nil, nil, nil, nil, nil
+    spec.before, spec.start, spec.finish, spec.after = nil, nil, nil, nil
 end
 
 -- All from the value at `first` to the end.

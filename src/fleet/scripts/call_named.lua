@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What a call brings that concerns no counter: with names, if there is anything.
-for name, value in pairs(values[6] or {}) do
+for name, value in pairs(values[5] or {}) do
     call[name] = value
 end

@@ -115,14 +115,14 @@ local function lease_save(cell)
         return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at)
     end
     return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(HELD, lease.granted_at,
-        lease.order, lease.ends_at, lease.ttl or false, lease.ttl_until, lease.status_seen, lease.answered, lease.pass,
+        lease.order, lease.ttl_until, lease.hold, lease.ttl, lease.status_seen, lease.answered, lease.pass,
         holds_flat(lease))
 end
 
-local function lease_decode(id, state, granted_at, order, ends_at, ttl, ttl_until, status_seen, answered, pass, ...)
-    return { id = id, released = state == RELEASED, granted_at = granted_at, order = order, ends_at = ends_at,
-        ttl = ttl, ttl_until = ttl_until, status_seen = status_seen, answered = answered, pass = pass,
-        holds = holds_of(...) }
+local function lease_decode(id, state, granted_at, order, ttl_until, hold, ttl, status_seen, answered, pass, ...)
+    return { id = id, released = state == RELEASED, granted_at = granted_at, order = order,
+        ends_at = hold and min(granted_at + hold, MAX) or NEVER, hold = hold, ttl = ttl, ttl_until = ttl_until,
+        status_seen = status_seen, answered = answered, pass = pass, holds = holds_of(...) }
 end
 
 local function lease_at(id)

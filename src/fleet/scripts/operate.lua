@@ -156,7 +156,7 @@ local function counter_grant(c)
     return FINE
 end
 
-call.counters = counters_from(7)
+call.counters = counters_from(6)
 
 local CALLS = { pause = counter_pause, resume = counter_resume, reset = counter_reset, grant = counter_grant }
 

@@ -7,197 +7,186 @@
 --
 -- Taken are requests with a time to live and without a circuit, at a provider where nobody waits and nothing is due,
 -- for limits of the kinds rate, concurrency and quota (by the calendar, without headers) that bind, whose penalties are
--- over and that have room. All else is left to the whole script by `break`, before anything has been written.
-repeat
-    local CIRCUIT, HOLD, TTL, RETRY, CRITICAL, COUNTERS = 6, 7, 8, 9, 10, 24
-    local MAX, SECOND, DAY = 9007199254740992, 1000000, 86400000000
-    local hold, ttl, lasting = values[HOLD], values[TTL], values[LASTING]
+-- over and that have room. Some of that the caller knows and brings no brief where it is not so (call_brief.c); all
+-- else is left to the whole script by `break`, before anything has been written.
+if ARGV[2] then
+    local ONLY, TOLD, LASTING, HOLD, TTL, RECORD, COUNTERS = 1, 2, 3, 4, 5, 6, 7
+    local MAX, SECOND, DAY, NEVER = 9007199254740992, 1000000, 86400000000, math.huge
+    local KEPT, SLACK = 604800000000, 60000000 -- of penalties, of slots
+    local brief = { cmsgpack.unpack(ARGV[2]) }
 
-    if values[PATH] == 0 or values[CIRCUIT] or not ttl then
-        break
-    end
+    repeat
+        local keys, call, pack, unpacked = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack
 
-    local call, pack, unpacked = redis.call, cmsgpack.pack, cmsgpack.unpack
-
-    raws = call('MGET', unpack(KEYS))
-    if not raws[1] or raws[2] then
-        break
-    end
-
-    -- ---- the provider ----
-
-    local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
-    local head_was = (ends > kept and ends or kept) -- before its two days
-    local now = values[TOLD]
-
-    head_was = seen > head_was and seen or head_was
-    if not now then
-        time = call('TIME')
-        now = time[1] * SECOND + time[2]
-    end
-
-    local ttl_until, ends_at, order = now + ttl, hold and now + hold or math.huge, grants + 1
-
-    if waiting > 0 or now < seen or now >= first or now >= circuits or ttl_until >= MAX or ttl_until + DAY > kept or
-        hold and ends_at >= MAX then
-        break
-    end
-    if raws[3] then
-        local until_at, penalty = unpacked(raws[3])
-
-        if now < until_at and penalty and (#penalty ~= 3 or now < penalty[2]) then
+        raws = call('MGET', unpack(keys))
+        if not raws[1] or raws[2] then
             break
         end
-    end
 
-    -- ---- what its counters will be, if all have room ----
+        -- ---- the provider ----
 
-    local fmod, sub, named = math.fmod, string.sub, #KEYS[1] - 3
-    local states, removals, record = {}, {}, { 1, now, order, ends_at, ttl, ttl_until, false, false, false }
-    local at, count, size, fits, declared = COUNTERS, 0, 9, true
+        local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
+        local now, hold, ttl, lasting = brief[TOLD], brief[HOLD], brief[TTL], brief[LASTING]
 
-    while at <= #values do
-        local kind, charge, raw, key = values[at], values[at + 1], raws[count + 4], KEYS[count + 4]
-        local was, penalty, a, b, c, d, e, f, until_at, extra
-
-        if raw then
-            was, penalty, a, b, c, d, e, f = unpacked(raw)
+        if not now then
+            time = call('TIME')
+            now = time[1] * SECOND + time[2]
         end
-        penalty = raw and now < was and penalty
-        fits = values[at + 3] and (not penalty or #penalty == 3 and now >= penalty[2])
-        if kind == 1 then
-            local earn, price, cap, margin = values[at + 4], values[at + 5], values[at + 6], values[at + 8]
-            local since, credit = now, cap
 
-            if raw and now < was then
-                since, credit = a, b
-            end
-            fits = fits and credit >= 0 and since <= now
-            credit = credit + (now - since) * earn
-            credit = credit < cap and credit or cap
+        local ttl_until, ends_at = now + ttl, hold and now + hold or 0
 
-            local needed = (charge + margin) * price
+        if waiting > 0 or now < seen or now >= first or now >= circuits or ttl_until >= MAX or
+            ttl_until + DAY > kept or ends_at >= MAX then
+            break
+        end
+        if raws[3] then
+            local until_at, penalty = unpacked(raws[3])
 
-            fits = fits and charge <= values[at + 7] - margin and needed <= credit and needed < MAX
-            credit = credit - charge * price
-
-            local lacks = cap - credit
-            local rest = fmod(lacks, earn)
-
-            until_at = now + (lacks - rest) / earn + (rest > 0 and 1 or 0)
-            a, b = now, credit
-            at = at + 9
-        elseif kind == 2 then
-            local held, lasts = 0, -MAX
-
-            if raw and now < was then
-                held, lasts = now < b and a or 0, b
-            end
-            fits = fits and charge > 0 and charge <= values[at + 4] - held
-            if ttl_until > lasts then
-                lasts = ttl_until + (ttl > 60 * SECOND and ttl or 60 * SECOND)
-            end
-            if hold then
-                declared = declared or {}
-                declared[#declared + 1] = { charge, sub(key, named + 6), (lasts - lasts % 1000) / 1000 + 1 }
-            end
-            until_at = lasts
-            a, b = held + charge, lasts
-            at = at + 5
-        elseif kind == 3 then
-            -- { used, carried, start, finish, first order, newest order }, or a table where it is not as plain.
-            if not fits or type(a) ~= 'number' or values[at + 4] or values[at + 5] or now >= was or now >= d or
-                now + values[at + 8] > d then
-                fits = false
+            if now < until_at and penalty and (#penalty ~= 3 or now < penalty[2]) then
                 break
             end
+        end
 
-            local left, reserved = values[at + 6] - a - b, values[at + 7]
+        -- ---- what its counters will be, if all have room ----
 
-            if values[CRITICAL] or not values[RETRY] then
-                left = left - reserved -- who is critical may go below, but that is noted
+        local head_was, order = ends, grants + 1
+        local states, removals, declared = { false, false, false, false }
+        local at, count, size = COUNTERS, 0, #brief
+
+        while at <= size do
+            local kind, raw = brief[at], raws[count + 4]
+            local until_at, was, penalty, a, b, c, d, e, f = 0
+
+            if raw then
+                was, penalty, a, b, c, d, e, f = unpacked(raw)
+                if now >= was then
+                    raw, penalty = false, false
+                elseif penalty and (#penalty ~= 3 or now < penalty[2]) then
+                    break
+                end
             end
-            fits = charge > 0 and charge <= left
-            until_at, extra = d, values[at + 8]
-            a, f = a + charge, order
-            at = at + 23
-        else
-            fits = false
+            if kind == 1 then
+                -- What a microsecond earns, the cap, what must be there, what is paid.
+                local earn, cap = brief[at + 1], brief[at + 2]
+
+                if not raw then
+                    b = cap
+                elseif a > now or b < 0 then
+                    break
+                else
+                    b = b + (now - a) * earn
+                    b = b < cap and b or cap
+                end
+                if b < brief[at + 3] then
+                    break
+                end
+                a, b = now, b - brief[at + 4]
+
+                local rest = math.fmod(cap - b, earn)
+
+                until_at = now + (cap - b - rest) / earn + (rest > 0 and 1 or 0)
+                at = at + 5
+            elseif kind == 2 then
+                -- The charge, the most that may be held beside it.
+                if not raw then
+                    a, b = 0, -MAX
+                elseif now >= b then
+                    a = 0
+                elseif a > brief[at + 2] then
+                    break
+                end
+                a = a + brief[at + 1]
+
+                if ttl_until > b then
+                    b = ttl_until + (ttl > SLACK and ttl or SLACK)
+                end
+                if hold then
+                    declared = declared or {}
+                    declared[#declared + 1] = { count + 4, brief[at + 1], b }
+                end
+                until_at = b
+                at = at + 3
+            else
+                -- The charge, how long a call may be on its way, the most that may have been spent. The state is
+                -- { used, carried, start, finish, first order, newest order }, or a table where it is not as plain.
+                if not raw or type(a) ~= 'number' or now >= d or now + brief[at + 2] > d or a + b > brief[at + 3] then
+                    break
+                end
+                a, f = a + brief[at + 1], order
+                until_at = d
+                at = at + 4
+            end
+            if penalty and penalty[2] + KEPT > until_at then
+                until_at = penalty[2] + KEPT
+            end
+            if until_at <= now or until_at >= MAX then
+                break
+            end
+            count = count + 1
+            states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
+                pack(until_at, penalty or false, a, b, c, d, e, f)
+            if not was or was - was % GRAIN ~= until_at - until_at % GRAIN then
+                removals = removals or {}
+                removals[count] = until_at - until_at % GRAIN + 2 * GRAIN
+            end
+            ends = until_at > ends and until_at or ends
         end
-        if penalty and fits then
-            until_at = penalty[2] + 7 * DAY > until_at and penalty[2] + 7 * DAY or until_at
-        end
-        if not fits or until_at <= now or until_at >= MAX then
-            fits = false
+        if count < #keys - 3 then
             break
         end
-        count = count + 1
-        if kind == 3 then
-            states[count] = pack(until_at, penalty or false, a, b, c, d, e, f)
-        else
-            states[count] = pack(until_at, penalty or false, a, b)
+
+        -- ---- they have ----
+
+        local prefix, id = string.sub(keys[1], 1, -5), string.sub(keys[2], #keys[1] + 3)
+
+        for i = 1, count do
+            local removal = removals and removals[i]
+
+            if lasting then
+                call('SET', keys[i + 3], states[i])
+            elseif removal then
+                call('SET', keys[i + 3], states[i], 'PXAT', (removal - removal % 1000) / 1000 + 1)
+            else
+                call('SET', keys[i + 3], states[i], 'KEEPTTL')
+            end
         end
-        removals[count] = not lasting and (was and was - was % GRAIN == until_at - until_at % GRAIN and true or
-            until_at - until_at % GRAIN)
-        record[size + 1], record[size + 2], record[size + 3], record[size + 4] = sub(key, named), kind, charge,
-            extra or false
-        size = size + 4
-        ends = until_at > ends and until_at or ends
-    end
-    if not fits then
-        break
-    end
+        for _, slots in ipairs(declared or {}) do
+            local key, lasts = prefix .. 'ends:' .. string.sub(keys[slots[1]], #prefix + 7), slots[3]
 
-    -- ---- they have ----
+            call('ZADD', key, ends_at, string.format('%.0f:%s', slots[2], id))
+            if not lasting then
+                call('PEXPIREAT', key, (lasts - lasts % 1000) / 1000 + 1)
+            end
+        end
+        call('ZADD', prefix .. 'leases', ttl_until, id)
 
-    for i = 1, count do
-        local removal = removals[i]
+        local record = pack(1, now, order, ttl_until) .. brief[RECORD]
+        local head = pack(now, order, ttl_until < first and ttl_until or first, ends, kept, false, false, 0, wake,
+            circuits)
 
         if lasting then
-            call('SET', KEYS[i + 3], states[i])
-        elseif removal == true then
-            call('SET', KEYS[i + 3], states[i], 'KEEPTTL')
+            call('SET', keys[2], record)
+            call('SET', keys[1], head)
+            return { 1, now }
+        end
+
+        local removal = (ttl_until > ends and ttl_until or ends) + DAY
+        local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
+
+        removal = removal - removal % GRAIN + 2 * GRAIN
+        was, will = (seen > was and seen or was) + 2 * DAY, (now > will and now or will) + 2 * DAY
+        call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+        will = will - will % GRAIN
+        if was - was % GRAIN == will then
+            call('SET', keys[1], head, 'KEEPTTL')
         else
-            removal = removal + 2 * GRAIN
-            call('SET', KEYS[i + 3], states[i], 'PXAT', (removal - removal % 1000) / 1000 + 1)
+            will = will + 2 * GRAIN
+            call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
         end
-    end
-
-    local prefix, id = sub(KEYS[1], 1, -5), sub(KEYS[2], named + 6)
-
-    for _, slots in ipairs(declared or {}) do
-        call('ZADD', prefix .. 'ends:' .. slots[2], ends_at, string.format('%.0f:%s', slots[1], id))
-        if not lasting then
-            call('PEXPIREAT', prefix .. 'ends:' .. slots[2], slots[3])
-        end
-    end
-
-    local lease_ends = (ttl_until > ends and ttl_until or ends) + DAY
-    local head_ends = ends > kept and ends or kept
-
-    head_ends = now > head_ends and now or head_ends
-    lease_ends, head_ends = lease_ends - lease_ends % GRAIN + 2 * GRAIN, head_ends + 2 * DAY
-    first = ttl_until < first and ttl_until or first
-
-    local head = pack(now, order, first, ends, kept, false, false, 0, wake, circuits)
-
-    call('ZADD', prefix .. 'leases', ttl_until, id)
-    if lasting then
-        call('SET', KEYS[2], pack(unpack(record)))
-        call('SET', KEYS[1], head)
         return { 1, now }
-    end
-    call('SET', KEYS[2], pack(unpack(record)), 'PXAT', (lease_ends - lease_ends % 1000) / 1000 + 1)
-    head_was = head_was + 2 * DAY
-    if head_was - head_was % GRAIN == head_ends - head_ends % GRAIN then
-        call('SET', KEYS[1], head, 'KEEPTTL')
-    else
-        head_ends = head_ends - head_ends % GRAIN + 2 * GRAIN
-        call('SET', KEYS[1], head, 'PXAT', (head_ends - head_ends % 1000) / 1000 + 1)
-    end
-    return { 1, now }
-until true
+    until true
 
-if values[PATH] == 2 then
-    return { 3, 0 }
+    if brief[ONLY] then
+        return { 3, 0 } -- for tests: the whole script would decide
+    end
 end

@@ -1,0 +1,87 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The usual response, as quick_admit.lua has the usual admission: what observe.lua, feedback.lua, lease.lua and
+-- store.lua say of one that neither limits nor throttles, to a lease that is held, went through no circuit, and whose
+-- limits learn nothing from headers. It is noted that the lease was answered, and that is all; a penalty that a success
+-- would ease, a quota with leases that may reach into its next window, and whatever else is not usual is left to the
+-- whole script. tests/differential/fleet_quick.c compares them.
+if ARGV[2] then
+    local SECOND, DAY = 1000000, 86400000000
+    local only, now, lasting, success = cmsgpack.unpack(ARGV[2])
+
+    repeat
+        local keys, call, pack, unpacked, sub = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack, string.sub
+
+        raws = call('MGET', unpack(keys))
+        if not raws[1] or not raws[2] then
+            break
+        end
+
+        local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
+
+        if not now then
+            time = call('TIME')
+            now = time[1] * SECOND + time[2]
+        end
+        if waiting > 0 or now < seen or now >= first or now >= circuits then
+            break
+        end
+
+        local state, _, _, ttl_until, _, ttl, status_seen, _, pass = unpacked(raws[2])
+
+        if state ~= 1 or pass or not ttl then
+            break
+        end
+
+        local news, count = success and not status_seen, 0
+
+        for i = 3, #keys do
+            local raw = raws[i]
+
+            if raw then
+                local was, penalty, a = unpacked(raw)
+
+                if type(a) == 'table' or penalty and now < was and (#penalty ~= 3 or news and penalty[3] > 0) then
+                    break
+                end
+            end
+            count = i
+        end
+        if count < #keys then
+            break
+        end
+
+        -- The record as it is but for two values: that its status is seen, and that it is answered.
+        local flags = cmsgpack.unpack_limit(raws[2], 6)
+        local record = sub(raws[2], 1, flags) .. pack(true, true) .. sub(raws[2], flags + 3)
+
+        if lasting then
+            call('SET', keys[2], record)
+        else
+            local removal = (ttl_until > ends and ttl_until or ends) + DAY
+
+            removal = removal - removal % GRAIN + 2 * GRAIN
+            call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+        end
+        if now - seen >= 1000 then
+            local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)
+            local last = ends > kept and ends or kept
+            local was, will = (seen > last and seen or last) + 2 * DAY, (now > last and now or last) + 2 * DAY
+
+            will = will - will % GRAIN
+            if lasting then
+                call('SET', keys[1], head)
+            elseif was - was % GRAIN == will then
+                call('SET', keys[1], head, 'KEEPTTL')
+            else
+                will = will + 2 * GRAIN
+                call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
+            end
+        end
+        return { 4, now }
+    until true
+
+    if only then
+        return { 3, 0 } -- for tests: the whole script would decide
+    end
+end

@@ -1,0 +1,127 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The usual end of a lease, as quick_admit.lua has the usual admission: what release.lua, slots.lua, lease.lua and
+-- store.lua say of a lease that is held, costs what it was charged, went through no circuit, and of whose call it is
+-- known what became of it. So slots go back, and that is all; a penalty that a success would ease, a quota with leases
+-- that may reach into its next window, and whatever else is not usual is left to the whole script.
+-- tests/differential/fleet_quick.c compares them.
+if ARGV[2] then
+    local MAX, SECOND, DAY, REMEMBERED = 9007199254740992, 1000000, 86400000000, 60000000
+    local only, now, lasting, success = cmsgpack.unpack(ARGV[2])
+
+    repeat
+        local keys, call, pack, unpacked, sub = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack, string.sub
+
+        raws = call('MGET', unpack(keys))
+        if not raws[1] or not raws[2] then
+            break
+        end
+
+        local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
+
+        if not now then
+            time = call('TIME')
+            now = time[1] * SECOND + time[2]
+        end
+        if waiting > 0 or now < seen or now >= first or now >= circuits then
+            break
+        end
+
+        -- State, grant, order, end of its time to live, hold, time to live, is its status seen, is it answered, the
+        -- pass of a circuit; and of each counter its key, the kind, the charge, what the kind remembers.
+        local lease = { unpacked(raws[2]) }
+        local news = success and not lease[7]
+
+        if lease[1] ~= 1 or lease[9] or #lease ~= 9 + 4 * (#keys - 3) then
+            break
+        end
+
+        local prefix, id = #keys[1] - 4, sub(keys[2], #keys[1] + 3)
+        local states, count, head_was = { false, false, false, false }, 0, ends
+
+        for i = 3, #keys do
+            local at, raw = 4 * i - 6, raws[i]
+            local was, penalty, a, b
+
+            if raw then
+                was, penalty, a, b = unpacked(raw)
+                raw = now < was and raw
+                penalty = raw and penalty
+            end
+            if penalty and (#penalty ~= 3 or news and penalty[3] > 0) then
+                break
+            end
+            if i > 3 then
+                local kind, charge = lease[at + 1], lease[at + 2]
+
+                if lease[at] ~= sub(keys[i], prefix + 1) then
+                    break
+                elseif kind == 2 and charge > 0 then
+                    if not raw or now >= b or a < charge or penalty and a == charge or b >= MAX then
+                        break
+                    end
+                    states[i - 3] = a > charge and pack(was, penalty, a - charge, b) or ''
+                    ends = was > ends and a > charge and was or ends
+                elseif kind == 3 and (not raw or type(a) ~= 'number' or now >= was or
+                    not lease[8] and not news and now < lease[2] + lease[at + 3]) then
+                    break
+                elseif kind > 3 then
+                    break
+                end
+            end
+            count = i
+        end
+        if count < #keys then
+            break
+        end
+
+        for i = 1, #keys - 3 do
+            local state = states[i]
+
+            if state == '' then
+                call('DEL', keys[i + 3])
+            elseif state and lasting then
+                call('SET', keys[i + 3], state)
+            elseif state then
+                call('SET', keys[i + 3], state, 'KEEPTTL')
+            end
+            if lease[5] and lease[4 * i + 7] == 2 then
+                local key = sub(keys[1], 1, prefix) .. 'ends:' .. sub(keys[i + 3], prefix + 7)
+
+                call('ZREM', key, string.format('%.0f:%s', lease[4 * i + 8], id))
+            end
+        end
+        if lease[6] then
+            call('ZREM', sub(keys[1], 1, prefix) .. 'leases', id)
+        end
+
+        local record, removal = pack(0, lease[2]), now + REMEMBERED
+
+        removal = removal - removal % GRAIN + 2 * GRAIN
+        if lasting then
+            call('SET', keys[2], record)
+        else
+            call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+        end
+        if now - seen >= 1000 then
+            local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)
+            local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
+
+            was, will = (seen > was and seen or was) + 2 * DAY, (now > will and now or will) + 2 * DAY
+            will = will - will % GRAIN
+            if lasting then
+                call('SET', keys[1], head)
+            elseif was - was % GRAIN == will then
+                call('SET', keys[1], head, 'KEEPTTL')
+            else
+                will = will + 2 * GRAIN
+                call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
+            end
+        end
+        return { 4, now }
+    until true
+
+    if only then
+        return { 3, 0 } -- for tests: the whole script would decide
+    end
+end
