@@ -429,6 +429,12 @@ class Trace:
         self.result_comes()
         self.line(at=Number(ms(self.now)), op="release", id=name, **members)
 
+    def round(self):
+        """A call that has a result at once."""
+        self.acquire()
+        self.line(at=Number(ms(self.now)), op="release", id=self.held.pop(),
+                  outcome="failure" if self.r.random() < self.ill else "success")
+
     def check(self):
         mode = self.r.choice(["acquire", "enforcer"])
         self.line(at=Number(ms(self.now)), op="check", id="c", mode=mode, **self.request())
@@ -459,6 +465,9 @@ class Trace:
         if self.operated and self.r.random() < 0.12:
             self.operate()
         pick = self.r.random()
+        if self.focus == "breaker" and self.r.random() < 0.4:
+            self.round()
+            return
         while self.focus == "breaker" and self.r.random() < 0.15:
             self.health()
         shares = {"flight": (0.44, 0.80, 0.88), "headers": (0.40, 0.58, 0.85), "waits": (0.48, 0.75, 0.82),

@@ -143,7 +143,7 @@ def test_tenants_of_a_fleet(count, status, told, store, tmp_path):
     assert done.returncode == status and told in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["fleet_calls", "fleet_quick", "fleet_shares", "fleet_waits"])
+@pytest.mark.parametrize("name", ["fleet_calls", "fleet_quick", "fleet_circuits", "fleet_shares", "fleet_waits"])
 def test_calls(name, store):
     if name == "fleet_quick" and version() < (7,):
         pytest.skip("older servers do not tell when a key ends")
@@ -170,6 +170,29 @@ def test_checks_that_nobody_has_run(store, tmp_path):
     trace.write_text("".join(json.dumps(op) + "\n" for op in ops))
     done = replay(store.url, trace)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+def test_circuits_are_told_of(store, tmp_path):
+    """On the provider's channel: state, generation, instant, when to retry, cause, key."""
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(
+        '{"op":"config","providers":[{"name":"p","limits":[{"name":"l","kind":"concurrency","max":9}],"breaker":'
+        '{"strategy":"consecutive","threshold":1,"recovery":"probe","backoff":{"delay":"1s"}}}],'
+        '"accounts":[{"name":"a","provider":"p"}]}\n'
+        + acquire(0, "i") + '{"at":1,"op":"release","id":"i","outcome":"failure"}\n'
+        + acquire(1001, "j") + '{"at":1002,"op":"release","id":"j","outcome":"success"}\n')
+    with subprocess.Popen(["redis-cli", "-s", store.path, "PSUBSCRIBE", "ration:1:*/p}:circuit"], text=True,
+                          stdout=subprocess.PIPE) as ear:
+        try:
+            assert [ear.stdout.readline() for _ in range(3)][0] == "psubscribe\n"
+            assert replay(store.url, trace).returncode == 0
+            heard = [ear.stdout.readline().strip() for _ in range(3 * 9)]
+        finally:
+            ear.kill()
+    assert [heard[at + 3:at + 9] for at in range(0, len(heard), 9)] == [
+        ["1", "2", "1000", "1001000", "1 failure", "a"],
+        ["2", "3", "1001000", "-", "the back-off is over", "a"],
+        ["0", "4", "1002000", "-", "1 probe succeeded", "a"]]
 
 
 def test_a_difference_is_shown(store):
