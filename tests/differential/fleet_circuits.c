@@ -340,10 +340,14 @@ static void answer(member *m, int64_t at_us, bool ok, int64_t number)
     CHECK_EQ(rn_call_health_write(&m->fleet.call, &health), RATION_OK);
     rn_call_keys(&m->fleet.call, keys);
 
-    const ration_text argument = {m->fleet.call.argument.data, m->fleet.call.argument.size};
+    const rn_store_script run = {
+        .name = RN_SCRIPT_HEALTH,
+        .keys = keys,
+        .key_count = m->fleet.call.key_count,
+        .argument = {m->fleet.call.argument.data, m->fleet.call.argument.size},
+    };
 
-    CHECK_EQ(rn_redis_run(&m->fleet.redis, RN_SCRIPT_HEALTH, keys, m->fleet.call.key_count, argument, &reply),
-             RATION_OK);
+    CHECK_EQ(rn_redis_run(&m->fleet.redis, &run, &reply), RATION_OK);
     CHECK_EQ(rn_answer_result(reply), RN_ANSWER_DONE);
     freeReplyObject(reply);
 }
