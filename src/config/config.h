@@ -7,6 +7,7 @@
 
 #include <ration/config.h>
 
+#include "base/arena.h"
 #include "base/pointer.h"
 #include "base/text.h"
 
@@ -193,6 +194,12 @@ const rn_account *rn_config_find_account(const ration_config *config, ration_tex
  * salt is. Before anybody has borrowed the rules. RATION_ERR_NOMEM: nothing is changed.
  */
 RATION_MUST_CHECK int rn_config_resalt(ration_config *config, ration_text salt);
+/*
+ * Its rules as they would be then; what is not the config's is in `arena`. `*out` is a copy, of which the accounts have
+ * other keys. RATION_ERR_NOMEM.
+ */
+RATION_MUST_CHECK int rn_config_salted(const ration_config *config, ration_text salt, rn_arena *arena,
+                                       ration_rules *out);
 
 /*
  * `ration_config_load` for a process that runs with another config: that must not say otherwise of what is settled for

@@ -50,11 +50,11 @@ int rn_credential_key(const ration_config_options *options, rn_arena *arena, con
     return RATION_OK;
 }
 
-int rn_config_resalt(ration_config *config, ration_text salt)
+int rn_config_salted(const ration_config *config, ration_text salt, rn_arena *arena, ration_rules *out)
 {
     const ration_config_options options = {.salt = salt.data, .salt_size = salt.size};
-    rn_config_model *model = &config->model;
-    ration_account_rule *rules = rn_arena_zalloc(&config->arena, model->rules.account_count + 1, sizeof *rules);
+    const rn_config_model *model = &config->model;
+    ration_account_rule *rules = rn_arena_zalloc(arena, model->rules.account_count + 1, sizeof *rules);
     int err = rules != NULL ? RATION_OK : RATION_ERR_NOMEM;
 
     for (size_t i = 0; i < model->rules.account_count && err == RATION_OK; i++) {
@@ -62,14 +62,27 @@ int rn_config_resalt(ration_config *config, ration_text salt)
 
         rules[i] = model->rules.accounts[i];
         if (credential->value != NULL)
-            err = rn_credential_key(&options, &config->arena, credential, &rules[i].credential_key);
+            err = rn_credential_key(&options, arena, credential, &rules[i].credential_key);
     }
     if (err != RATION_OK)
         return err;
-    for (size_t i = 0; i < model->rules.account_count; i++) {
-        model->accounts[i].rule.credential_key = rules[i].credential_key;
-        model->accounts[i].net.credential.key = rules[i].credential_key;
+    *out = model->rules;
+    out->accounts = rules;
+    return RATION_OK;
+}
+
+int rn_config_resalt(ration_config *config, ration_text salt)
+{
+    rn_config_model *model = &config->model;
+    ration_rules salted;
+    const int err = rn_config_salted(config, salt, &config->arena, &salted);
+
+    if (err != RATION_OK)
+        return err;
+    for (size_t i = 0; i < salted.account_count; i++) {
+        model->accounts[i].rule.credential_key = salted.accounts[i].credential_key;
+        model->accounts[i].net.credential.key = salted.accounts[i].credential_key;
     }
-    model->rules.accounts = rules;
+    model->rules = salted;
     return RATION_OK;
 }

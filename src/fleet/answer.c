@@ -38,6 +38,11 @@ const redisReply *rn_answer_rest(const redisReply *reply)
     return list_of(reply, REST);
 }
 
+const redisReply *rn_answer_salt(const redisReply *reply)
+{
+    return list_of(reply, LOST); /* a beat loses no leases */
+}
+
 int64_t rn_answer_result(const redisReply *reply)
 {
     return reply->element[RESULT]->integer;

@@ -45,6 +45,8 @@ typedef struct rn_fleet_event {
 bool rn_answer_is(const redisReply *reply);
 /* What follows the result and the leases lost: a list, maybe an empty one. */
 const redisReply *rn_answer_rest(const redisReply *reply);
+/* Of a beat: a list of the salt, or of nothing. */
+const redisReply *rn_answer_salt(const redisReply *reply);
 int64_t rn_answer_result(const redisReply *reply); /* an rn_answer, of scripts of this version */
 ration_time rn_answer_at(const redisReply *reply);
 /* A whole number of the rest, or `none` where there is none. */

@@ -691,24 +691,6 @@ int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
     return rn_call_written(call);
 }
 
-int rn_call_beat(rn_call *call, const rn_call_beating *beat)
-{
-    char layout[32];
-
-    call_clear(call);
-    (void)snprintf(layout, sizeof layout, "ration:%d:{", RN_FLEET_LAYOUT);
-    bytes_str(&call->bytes, layout);
-    bytes_str(&call->bytes, call->fleet);
-    bytes_str(&call->bytes, "}:members");
-    key_end(call);
-    rn_pack_map(&call->argument, 4);
-    rn_pack_key_text(&call->argument, "member", beat->member);
-    rn_pack_key_text(&call->argument, "instance", beat->instance);
-    rn_pack_key_text(&call->argument, "config", beat->config);
-    rn_pack_key_bool(&call->argument, "leave", beat->leaves);
-    return rn_call_written(call);
-}
-
 int rn_call_write(rn_call *call, const rn_call_what *what)
 {
     switch (what->script) {

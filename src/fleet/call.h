@@ -71,6 +71,7 @@ typedef struct rn_call_ask {
 /* A member shows that it is alive. */
 typedef struct rn_call_beating {
     ration_text member, instance, config;
+    ration_text salt; /* of credentials' keys, if there is none yet; absent: it needs none */
     bool leaves;
 } rn_call_beating;
 

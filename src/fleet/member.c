@@ -9,7 +9,8 @@
  * The store's clock is the clock. What it says of instants is moved by what the last answer has shown of the
  * difference, so that those who read it here can compare it with their own.
  *
- * Invariant: the state is UP exactly while the store is, or has just been and is being reached again.
+ * Invariant: the state is UP exactly while the store is, or has just been and is being reached again, and the salt of
+ * credentials is known where it is needed.
  */
 #include "fleet/member_parts.h"
 
@@ -73,39 +74,24 @@ void rn_member_unhold(rn_member *m, rn_member_world *world)
     rn_mem_free(&m->mem, world);
 }
 
-/* The keys of credentials are of this process' own salt so far: no two processes have the same. */
-static void find_credential(void *ctx, const rn_limit *limit)
-{
-    char *const text = ctx;
-
-    if (text[0] == '\0' && rn_scope_has(limit->scope, RN_DIMENSION_CREDENTIAL)) {
-        (void)snprintf(text, RN_MEMBER_TEXT,
-                       "limit '%.60s' of provider '%.60s': limits by credential are not shared through a store yet",
-                       limit->rule->name, limit->provider);
-    }
-}
-
 static int rules_make(rn_fleet_rules *rules, const ration_allocator *mem, const char *fleet, const ration_rules *from,
                       ration_time start, char *fault)
 {
     const int err = rn_fleet_rules_init(rules, mem, fleet, from, start);
 
-    if (err != RATION_OK) {
+    if (err != RATION_OK)
         (void)snprintf(fault, RN_MEMBER_TEXT, "%s", rules->text);
-        return err;
-    }
-    rn_book_visit(&rules->book, fault, find_credential);
-    return fault[0] == '\0' ? RATION_OK : RATION_ERR_CONFIG;
+    return err;
 }
 
-static int world_new(rn_member *m, const rn_member_options *options, rn_member_world **out, char *fault)
+static int world_new(rn_member *m, const ration_rules *rules, rn_member_world **out, char *fault)
 {
     rn_member_world *const world = rn_mem_zalloc(&m->mem, 1, sizeof *world);
 
     if (world == NULL)
         return RATION_ERR_NOMEM;
 
-    const int err = rules_make(&world->rules, &m->mem, m->fleet, options->rules, rn_member_now(m), fault);
+    const int err = rules_make(&world->rules, &m->mem, m->fleet, rules, rn_member_now(m), fault);
 
     if (err != RATION_OK) {
         rn_fleet_rules_fini(&world->rules);
@@ -113,6 +99,8 @@ static int world_new(rn_member *m, const rn_member_options *options, rn_member_w
         return err;
     }
     world->refs = 1;
+    world->by_credential = rn_member_goes_by_credential(&world->rules.book);
+    world->salted = m->salted;
     *out = world;
     return RATION_OK;
 }
@@ -125,20 +113,27 @@ static void settings_take(rn_member *m, const rn_member_options *options)
     (void)snprintf(m->config, sizeof m->config, "%s", options->config);
 }
 
-int rn_member_reload(rn_member *m, const rn_member_options *options, char *fault)
+int rn_member_rules(rn_member *m, const ration_rules *rules, char *fault)
 {
-    rn_member_world *was = m->world;
-
-    fault[0] = '\0';
-
-    const int err = world_new(m, options, &m->world, fault);
+    rn_member_world *const was = m->world;
+    const int err = world_new(m, rules, &m->world, fault);
 
     if (err != RATION_OK)
         return err;
-    settings_take(m, options);
     rn_member_listen(m);
     rn_member_unhold(m, was);
     return RATION_OK;
+}
+
+int rn_member_reload(rn_member *m, const rn_member_options *options, char *fault)
+{
+    fault[0] = '\0';
+
+    const int err = rn_member_rules(m, options->rules, fault);
+
+    if (err == RATION_OK)
+        settings_take(m, options);
+    return err;
 }
 
 /* ---- the store's state */
@@ -158,10 +153,21 @@ static rn_member_state away_state(const rn_member *m)
     return m->settings.local_limit != RATION_UNSET ? RN_MEMBER_DEGRADED : RN_MEMBER_DOWN;
 }
 
+void rn_member_came_back(rn_member *m)
+{
+    rn_member_lease *lease;
+
+    enter_state(m, RN_MEMBER_UP, "");
+    rn_member_enter_all(m);
+    rn_member_call_flush(m);
+    TAILQ_FOREACH (lease, &m->stages[RN_OURS_WAITING], link)
+        rn_member_lease_due(m, lease, rn_member_now(m));
+    m->woken(m->ctx);
+}
+
 static void on_store(void *ctx, rn_store_state state, const char *text)
 {
     rn_member *const m = ctx;
-    rn_member_lease *lease;
 
     if (m->store == NULL || state == RN_STORE_CONNECTING)
         return;
@@ -170,12 +176,11 @@ static void on_store(void *ctx, rn_store_state state, const char *text)
         enter_state(m, away_state(m), m->last_error);
         return;
     }
-    enter_state(m, RN_MEMBER_UP, "");
-    rn_member_enter_all(m);
-    rn_member_call_flush(m);
-    TAILQ_FOREACH (lease, &m->stages[RN_OURS_WAITING], link)
-        rn_member_lease_due(m, lease, rn_member_now(m));
-    m->woken(m->ctx);
+    if (rn_member_lacks_salt(m)) {
+        rn_member_beat_now(m);
+    } else {
+        rn_member_came_back(m);
+    }
 }
 
 /* ---- what is told */
@@ -376,7 +381,7 @@ static void held_due(rn_member *m, rn_member_lease *lease, batch *renewals)
     }
     if (lease->stage == RN_OURS_HELD) {
         batch_add(m, renewals, lease);
-    } else if (rn_store_state_of(m->store) != RN_STORE_DOWN) {
+    } else if (!rn_member_is_away(m)) {
         rn_member_enter(m, lease);
     }
     rn_member_lease_alive(m, lease);
@@ -618,6 +623,7 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
     m->loop = options->loop;
     m->woken = options->woken;
     m->changed = options->changed;
+    m->salt_known = options->salt_known;
     m->ctx = options->ctx;
     m->first_free = UINT32_MAX;
     m->first_generation = options->first_generation > 0 ? options->first_generation : 1;
@@ -637,7 +643,9 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
     m->fleet = rn_mem_strdup(&m->mem, options->settings->name);
     m->instance = rn_mem_strdup(&m->mem, options->instance);
     if (m->fleet != NULL && m->instance != NULL)
-        err = world_new(m, options, &m->world, fault);
+        err = world_new(m, options->rules, &m->world, fault);
+    if (err == RATION_OK && !rn_member_salt_init(m))
+        err = RATION_ERR_IO;
     if (err == RATION_OK)
         err = store_open(m, options, fault);
     if (err == RATION_OK)
@@ -679,5 +687,6 @@ void rn_member_free(rn_member *m)
         rn_member_unhold(m, m->world);
     rn_mem_free(&m->mem, m->fleet);
     rn_mem_free(&m->mem, m->instance);
+    rn_member_salt_fini(m);
     rn_mem_free(&m->mem, m);
 }

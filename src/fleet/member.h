@@ -47,6 +47,9 @@ typedef struct rn_member_options {
     void (*woken)(void *ctx);  /* there are events */
     /* It is in another state. `text` says why, if it is not up. */
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    /* The salt of credentials' keys is known, or another one: to be answered from inside with `rn_member_rekey`, else
+     * it comes again. NULL: no account has a credential. Where limits go by credentials nobody is asked before. */
+    void (*salt_known)(void *ctx, ration_text salt);
     void *ctx;
 } rn_member_options;
 
@@ -55,7 +58,7 @@ typedef struct rn_member_options {
 /* Could there be one of this URL and these rules, whether the store is there or not? Errors as of new. */
 RATION_MUST_CHECK int rn_member_may(const char *url, const ration_rules *rules, char *fault);
 /* RATION_ERR_CONFIG: the URL, or limits that are not possible in a fleet: `fault`, of RN_MEMBER_TEXT bytes, says what;
- * RATION_ERR_NOMEM. */
+ * RATION_ERR_NOMEM; RATION_ERR_IO: the system has no random bytes. */
 RATION_MUST_CHECK int rn_member_new(const rn_member_options *options, rn_member **out, char *fault);
 /* Without a word to the store, whose leases lapse. NULL is fine. The loop must turn once more. */
 void rn_member_free(rn_member *member);
@@ -81,6 +84,11 @@ RATION_MUST_CHECK int rn_member_operate(rn_member *member, ration_op op, const r
                                         int64_t units, rn_member_listener *listener);
 /* It is told nothing any more. Fine at any time. */
 void rn_member_forget(rn_member_listener *listener);
+
+/* The salt that the keys of the present rules' credentials have; absent: it is not known yet. A secret. */
+ration_text rn_member_salt(const rn_member *member);
+/* The same rules as before but for the keys of their credentials. Errors as new: then the salt is told again. */
+int rn_member_rekey(rn_member *member, const ration_rules *rules);
 
 /* From now on leases are renewed no more: they are lost unless they are released before. */
 void rn_member_lapse(rn_member *member);

@@ -74,7 +74,7 @@ static int ask_for(rn_member *m, rn_route *route, const ration_request *request,
     const ration_lease handle = lease->handle;
     const ration_priority priority = lease->priority;
 
-    if (rn_store_state_of(m->store) == RN_STORE_DOWN) {
+    if (rn_member_is_away(m)) {
         rn_member_decide(m, lease, out);
     } else if (rn_member_ask(m, lease)) {
         *out = (ration_decision){.result = RATION_PENDING, .at = rn_member_now(m), .facts = RN_NO_FACTS};
@@ -212,7 +212,7 @@ static void wait_for(rn_member *m, rn_member_lease *lease)
 
 bool rn_member_wait_due(rn_member *m, rn_member_lease *lease, ration_time now)
 {
-    const bool away = rn_store_state_of(m->store) == RN_STORE_DOWN;
+    const bool away = rn_member_is_away(m);
     ration_decision decision;
 
     if (away && now.us >= lease->deadline.us) {
@@ -231,7 +231,7 @@ static void unanswered(rn_member *m, const rn_member_call *call, rn_member_lease
     const bool broke = rn_sub(rn_member_now(m).us, call->sent_at.us) < m->settings.command_us / 2;
     ration_decision decision;
 
-    if (broke && rn_store_state_of(m->store) != RN_STORE_DOWN && lease->tries < TRIES) {
+    if (broke && !rn_member_is_away(m) && lease->tries < TRIES) {
         lease->tries++;
         if (rn_member_ask(m, lease))
             return;

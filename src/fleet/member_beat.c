@@ -73,16 +73,18 @@ static void on_beaten(void *ctx, int err, const redisReply *reply, const char *t
     rn_member *const m = ctx;
     const ration_time now = rn_member_now(m);
 
-    (void)text;
     m->beating = false;
     if (m->leaves == RN_LEAVES_SOON)
         beat(m);
     rn_member_leave_look(m);
+    if (err != RATION_OK && m->store != NULL && rn_member_lacks_salt(m))
+        (void)snprintf(m->last_error, sizeof m->last_error, "%s", text != NULL ? text : "");
     if (err != RATION_OK || m->store == NULL || !rn_answer_is(reply))
         return;
     m->ahead_us = rn_sub(rn_answer_at(reply).us, now.us);
     rn_member_times_add(&m->times[RN_SCRIPT_BEAT], rn_sub(now.us, m->beat_sent_at.us));
     peers_take(m, rn_answer_rest(reply));
+    rn_member_salt_take(m, rn_answer_salt(reply));
 }
 
 static void beat(rn_member *m)
@@ -90,6 +92,7 @@ static void beat(rn_member *m)
     const rn_call_beating beat = {.member = ration_text_of(m->id),
                                   .instance = ration_text_of(m->instance),
                                   .config = ration_text_of(m->config),
+                                  .salt = rn_member_salt_beat(m),
                                   .leaves = m->leaves != RN_LEAVES_NOT};
     ration_text keys[RN_CALL_KEYS_MAX];
 
@@ -120,6 +123,11 @@ static void on_beat(void *user, ration_time now)
 void rn_member_beat_init(rn_member *m)
 {
     rn_timer_init(&m->beat, m->loop, on_beat, m);
+}
+
+void rn_member_beat_now(rn_member *m)
+{
+    beat(m);
 }
 
 int rn_member_beat_start(rn_member *m)

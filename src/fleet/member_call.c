@@ -136,7 +136,7 @@ static void on_again(void *user, ration_time now)
     rn_member *const m = user;
     rn_member_call *next;
 
-    if (rn_store_state_of(m->store) != RN_STORE_DOWN) {
+    if (!rn_member_is_away(m)) {
         rn_member_call_flush(m);
         return;
     }
@@ -356,7 +356,7 @@ static void call_transmit(rn_member *m, rn_member_call *call)
     ration_text keys[RN_CALL_KEYS_MAX];
     int err = RATION_ERR_IO;
 
-    if (rn_store_state_of(m->store) != RN_STORE_DOWN)
+    if (!rn_member_is_away(m))
         err = call_write(m, call);
     if (err == RATION_OK) {
         rn_call_keys(&m->call, keys);

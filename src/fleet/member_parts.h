@@ -12,13 +12,16 @@
 
 /* The inside of a member, shared by the files that make it. */
 
-#define RN_MEMBER_ID 17   /* with its NUL */
+#define RN_MEMBER_ID 17 /* with its NUL */
+#define RN_MEMBER_SALT 32
 #define RN_MEMBER_NAME 40 /* of a lease in the store: ID.INDEX.GENERATION */
 
 /* The rules of one time. Leases and calls go by those that they began with. */
 typedef struct rn_member_world {
     rn_fleet_rules rules;
     size_t refs;
+    bool by_credential; /* limits or breakers go by it */
+    bool salted;        /* the keys of credentials are those of the fleet */
 } rn_member_world;
 
 /* What is on its way to whoever asked. */
@@ -151,10 +154,13 @@ struct rn_member {
     char config[20];
     void (*woken)(void *ctx);
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void (*salt_known)(void *ctx, ration_text salt);
     void *ctx;
     rn_member_world *world; /* the present one */
-    rn_call call;           /* scratch: the store copies */
-    int64_t ahead_us;       /* of the loop's clock is the server's, by the last answer */
+    char salt[RN_MEMBER_SALT];
+    bool salted;      /* it is the fleet's, and the present rules go by it */
+    rn_call call;     /* scratch: the store copies */
+    int64_t ahead_us; /* of the loop's clock is the server's, by the last answer */
 
     rn_member_slot *slots;
     uint32_t slot_count, first_free; /* UINT32_MAX: none is */
@@ -201,6 +207,10 @@ int64_t rn_member_jitter(rn_member *m, int64_t span_us);
 void rn_member_leave_look(rn_member *m);
 void rn_member_hold(rn_member_world *world);
 void rn_member_unhold(rn_member *m, rn_member_world *world);
+/* Other rules from now on. Errors as of a reload. */
+int rn_member_rules(rn_member *m, const ration_rules *rules, char *fault);
+/* The store is there, or what was missing: it is up, and tells what is to be told. */
+void rn_member_came_back(rn_member *m);
 /* An instant of the server's, as the loop's clock has it. */
 ration_time rn_member_local(const rn_member *m, ration_time at);
 
@@ -294,9 +304,24 @@ void rn_member_tell_reset(rn_member *m, const rn_member_call *call, const rn_fle
 void rn_member_listen(rn_member *m);
 void rn_member_channels_fini(rn_member *m);
 
+/* ---- member_salt.c */
+
+bool rn_member_salt_init(rn_member *m); /* false: there are no random bytes */
+void rn_member_salt_fini(rn_member *m);
+bool rn_member_goes_by_credential(rn_book *book);
+/* Its rules go by credentials, and their keys are not known yet. */
+bool rn_member_lacks_salt(const rn_member *m);
+/* The store cannot be asked now. */
+bool rn_member_is_away(const rn_member *m);
+/* What a beat brings; absent: nothing. */
+ration_text rn_member_salt_beat(const rn_member *m);
+/* What the store has answered: an array of it, or of nothing. */
+void rn_member_salt_take(rn_member *m, const redisReply *salt);
+
 /* ---- member_beat.c */
 
 void rn_member_beat_init(rn_member *m);
+void rn_member_beat_now(rn_member *m);
 int rn_member_beat_start(rn_member *m); /* RATION_ERR_NOMEM */
 void rn_member_beat_fini(rn_member *m);
 /* Take leave of the others. */

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/text.h"
 
 static void error_set(rn_net_error *error, const char *what, const char *more, const char *end)
@@ -75,6 +76,7 @@ static int with_options(const rn_fleet_options *from, rn_member **member, member
         .first_generation = from->first_generation,
         .woken = from->woken,
         .changed = from->changed,
+        .salt_known = from->salt_known,
         .ctx = from->ctx,
     };
 
@@ -99,6 +101,17 @@ int rn_fleet_join(const rn_fleet_options *options, rn_member **out, rn_net_error
 int rn_fleet_rejoin(rn_member *member, const rn_fleet_options *options, rn_net_error *error)
 {
     return with_options(options, &member, member_reload, error);
+}
+
+void rn_fleet_rekey(rn_member *member, const ration_config *config, ration_text salt)
+{
+    ration_rules rules;
+    rn_arena arena;
+
+    rn_arena_init(&arena, rn_config_allocator(config));
+    if (rn_config_salted(config, salt, &arena, &rules) == RATION_OK)
+        (void)rn_member_rekey(member, &rules);
+    rn_arena_fini(&arena);
 }
 
 void rn_fleet_tell(const rn_log *log, rn_bulletin *bulletin, ration_time now, rn_member_state state, const char *text)

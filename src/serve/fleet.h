@@ -16,6 +16,7 @@ typedef struct rn_fleet_options {
     uint32_t first_generation;
     void (*woken)(void *ctx);
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void (*salt_known)(void *ctx, ration_text salt);
     void *ctx;
 } rn_fleet_options;
 
@@ -26,6 +27,9 @@ bool rn_fleet_is(const ration_config *config);
 RATION_MUST_CHECK int rn_fleet_join(const rn_fleet_options *options, rn_member **out, rn_net_error *error);
 /* The config is another one. Errors as above: nothing has changed. */
 RATION_MUST_CHECK int rn_fleet_rejoin(rn_member *member, const rn_fleet_options *options, rn_net_error *error);
+
+/* The keys of the config's credentials are those under the fleet's salt. Without memory it is tried again. */
+void rn_fleet_rekey(rn_member *member, const ration_config *config, ration_text salt);
 
 /* The store is there, or away: a line in the log, an event for those who listen (`bulletin` may be NULL). */
 void rn_fleet_tell(const rn_log *log, rn_bulletin *bulletin, ration_time now, rn_member_state state, const char *text);

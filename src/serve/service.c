@@ -134,6 +134,13 @@ static void on_member(void *ctx, rn_member_state state, const char *text)
     rn_fleet_tell(s->log, s->bulletin, rn_loop_now(s->loop), state, text);
 }
 
+static void on_salt(void *ctx, ration_text salt)
+{
+    const rn_service *s = ctx;
+
+    rn_fleet_rekey(s->member, rn_gateway_config(s->gateway), salt);
+}
+
 rn_fleet_options rn_service_fleet(rn_service *s, const ration_config *config)
 {
     return (rn_fleet_options){.loop = s->loop,
@@ -141,6 +148,7 @@ rn_fleet_options rn_service_fleet(rn_service *s, const ration_config *config)
                               .first_generation = first_generation(),
                               .woken = on_woken,
                               .changed = on_member,
+                              .salt_known = on_salt,
                               .ctx = s};
 }
 

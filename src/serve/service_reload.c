@@ -112,7 +112,9 @@ static void unready(ready *r)
 
 static int config_read(const rn_service *s, ration_config **config, rn_reload *out)
 {
-    const ration_text salt = s->keeper != NULL ? rn_keeper_salt(s->keeper) : (ration_text){NULL, 0};
+    const ration_text salt = s->member != NULL   ? rn_member_salt(s->member)
+                             : s->keeper != NULL ? rn_keeper_salt(s->keeper)
+                                                 : (ration_text){NULL, 0};
     const ration_config_options options = {.salt = salt.data, .salt_size = salt.size};
     const int err =
         rn_config_load_beside(rn_gateway_config(s->gateway), s->config_file, &options, config, &out->faults);

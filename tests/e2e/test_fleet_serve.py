@@ -347,8 +347,6 @@ def test_what_takes_a_restart(provider, fleet):
 NO_FLEET = {
     "strict": ({"name": "q", "kind": "quota", "max": 1, "window": {"period": "day"}, "durability": "strict"},
                "limit 'q' of provider 'p': strict limits are not shared through a store yet"),
-    "credential": (slots(1, scope={"by": ["credential"]}),
-                   "limit 'slots' of provider 'p': limits by credential are not shared through a store yet"),
 }
 
 
