@@ -715,6 +715,8 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
         return rn_call_tenants(call, what->counter, what->id);
     case RN_SCRIPT_OPERATE:
         return rn_call_operate(call, what->operation);
+    case RN_SCRIPT_INSPECT:
+        return rn_call_inspect(call, what->inspection);
     case RN_SCRIPT_COUNT:
         break;
     }

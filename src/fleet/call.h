@@ -108,6 +108,14 @@ typedef struct rn_call_operation {
     int64_t units;
 } rn_call_operation;
 
+#define RN_CALL_INSPECTED 64
+
+/* Counters of one provider. Borrowed, and not changed. */
+typedef struct rn_call_inspection {
+    rn_call_counter *counters;
+    size_t count; /* at least 1 */
+} rn_call_inspection;
+
 /* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
 int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
@@ -121,6 +129,8 @@ int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 /* What a share limit's counter has to tell. `account`: whose own limit it is; absent: the provider's. */
 int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account);
 int rn_call_operate(rn_call *call, const rn_call_operation *operation);
+/* What counters of one provider have to tell; at most RN_CALL_INSPECTED. */
+int rn_call_inspect(rn_call *call, const rn_call_inspection *what);
 
 /* Any of them: what it needs of this is set. */
 typedef struct rn_call_what {
@@ -136,6 +146,7 @@ typedef struct rn_call_what {
     const rn_call_beating *beat;
     const rn_call_health *health;
     const rn_call_operation *operation;
+    const rn_call_inspection *inspection;
 } rn_call_what;
 
 int rn_call_write(rn_call *call, const rn_call_what *what);

@@ -96,3 +96,19 @@ int rn_call_operate(rn_call *call, const rn_call_operation *operation)
     rn_call_rules(call, at);
     return rn_call_written(call);
 }
+
+int rn_call_inspect(rn_call *call, const rn_call_inspection *what)
+{
+    rn_call_head(call, ration_text_of(what->counters[0].counter.limit->provider));
+    for (size_t i = 0; i < what->count; i++) {
+        const rn_counter *const counter = &what->counters[i].counter;
+
+        rn_call_limit_key(call, call->provider, ration_text_of(counter->limit->rule->name), what->counters[i].owner,
+                          counter->key);
+    }
+    rn_call_common(call);
+    rn_pack_map(&call->argument, 0);
+    for (size_t i = 0; i < what->count; i++)
+        rn_call_rules(call, &what->counters[i]);
+    return rn_call_written(call);
+}

@@ -246,6 +246,11 @@ int rn_fleet_operate(rn_fleet *fleet, ration_time now, ration_op op, const ratio
     return err == RATION_OK ? rn_answer_operated(fleet->reply) : err;
 }
 
+int rn_fleet_inspect(rn_fleet *fleet, ration_time now, const rn_call_inspection *what)
+{
+    return run_lease(fleet, now, &(rn_call_what){.script = RN_SCRIPT_INSPECT, .inspection = what});
+}
+
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route)
 {
     rn_fleet_rules_forget(&fleet->rules, route);

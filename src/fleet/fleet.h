@@ -69,6 +69,8 @@ int rn_fleet_advance(rn_fleet *fleet, ration_time now, ration_text provider);
 int rn_fleet_tenants(rn_fleet *fleet, ration_time now, const ration_counter_name *counter, ration_text account);
 /* What operators do: RATION_OP_PAUSE, RESUME, RESET, GRANT; ration/operate.h. */
 int rn_fleet_operate(rn_fleet *fleet, ration_time now, ration_op op, const ration_counter_name *counter, int64_t units);
+/* What counters have to tell: figures.h reads `fleet->reply`. */
+int rn_fleet_inspect(rn_fleet *fleet, ration_time now, const rn_call_inspection *what);
 void rn_fleet_forget(rn_fleet *fleet, rn_route *route);
 
 /* The leases of that provider that the last call has taken back, in order. False: there are no more. */

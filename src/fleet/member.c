@@ -121,6 +121,7 @@ int rn_member_rules(rn_member *m, const ration_rules *rules, char *fault)
     if (err != RATION_OK)
         return err;
     rn_member_listen(m);
+    rn_member_figures_reload(m);
     rn_member_unhold(m, was);
     return RATION_OK;
 }
@@ -443,9 +444,12 @@ static void report_lease(const rn_member *m, const rn_member_lease *lease, const
 
 static int member_report(rn_decider *d, ration_time now, ration_report_kind kind, const ration_reporter *reporter)
 {
-    const rn_member *const m = member_of(d);
+    rn_member *const m = member_of(d);
 
     (void)now;
+    if ((kind == RATION_REPORT_LIMITS || kind == RATION_REPORT_STATS) &&
+        (reporter->counter != NULL || reporter->penalty != NULL))
+        rn_member_figures_report(m, reporter);
     for (uint32_t i = 0; kind == RATION_REPORT_LEASES && reporter->lease != NULL && i < m->slot_count; i++) {
         if (m->slots[i].lease != NULL)
             report_lease(m, m->slots[i].lease, reporter);
@@ -460,12 +464,13 @@ static void member_totals(const rn_decider *d, ration_totals *out)
     *out = m->totals;
     out->held = m->stage_sizes[RN_OURS_HELD] + m->stage_sizes[RN_OURS_LOCAL];
     out->waiting = m->stage_sizes[RN_OURS_ASKING] + m->stage_sizes[RN_OURS_WAITING];
-    out->counters = m->world->rules.routes.counters.size;
+    out->counters = m->figures.size;
 }
 
 void rn_member_look(const rn_member *m, rn_member_status *out)
 {
     *out = (rn_member_status){
+        .figures_us = rn_time_known(m->figures_at) ? rn_sub(rn_member_now(m).us, m->figures_at.us) : RATION_UNSET,
         .state = m->state,
         .since = m->since,
         .id = m->id,
@@ -639,6 +644,7 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
     rn_heap_init(&m->due, &m->mem, due_less);
     rn_member_calls_init(m);
     rn_member_beat_init(m);
+    rn_member_figures_init(m);
     rn_call_init(&m->call, &m->mem, NULL, NULL, false);
     m->fleet = rn_mem_strdup(&m->mem, options->settings->name);
     m->instance = rn_mem_strdup(&m->mem, options->instance);
@@ -673,6 +679,7 @@ void rn_member_free(rn_member *m)
     rn_store_close(store, NULL, NULL);
     rn_member_calls_fini(m);
     rn_member_beat_fini(m);
+    rn_member_figures_fini(m);
     rn_member_events_fini(m);
     rn_member_channels_fini(m);
     rn_member_circuits_fini(m);

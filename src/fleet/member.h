@@ -2,6 +2,8 @@
 #ifndef RN_FLEET_MEMBER_H
 #define RN_FLEET_MEMBER_H
 
+#include <sys/queue.h>
+
 #include "core/decider.h"
 #include "net/loop.h"
 
@@ -71,6 +73,8 @@ RATION_MUST_CHECK int rn_member_reload(rn_member *member, const rn_member_option
 /* Who waits for the answer to one call. Zeroed but for `told`, which is called once, perhaps from within. */
 typedef struct rn_member_listener {
     struct rn_member_call *call; /* NULL: none is under way */
+    rn_member *member;           /* NULL: it waits for no figures */
+    TAILQ_ENTRY(rn_member_listener) link;
     void (*told)(struct rn_member_listener *listener, int err);
 } rn_member_listener;
 
@@ -89,6 +93,13 @@ void rn_member_forget(rn_member_listener *listener);
 ration_text rn_member_salt(const rn_member *member);
 /* The same rules as before but for the keys of their credentials. Errors as new: then the salt is told again. */
 int rn_member_rekey(rn_member *member, const ration_rules *rules);
+
+/*
+ * Reports of counters tell what the store has told last; `name` (NULL: none in particular; its provider is not looked
+ * at) should be among them. True: they are asked for, and the listener is told when an answer has come, or none. False:
+ * they are fresh, or the store is away.
+ */
+bool rn_member_figures_want(rn_member *member, const ration_counter_name *name, rn_member_listener *listener);
 
 /* From now on leases are renewed no more: they are lost unless they are released before. */
 void rn_member_lapse(rn_member *member);
@@ -122,6 +133,7 @@ typedef struct rn_member_status {
     const rn_member_seen *members; /* as the last beat found them; borrowed until the next turn */
     size_t member_count;
     bool config_differs; /* of some member that is alive */
+    int64_t figures_us;  /* old is what reports tell of counters; RATION_UNSET: nothing has been told yet */
     uint64_t local_leases;
     int64_t local_limit;    /* RATION_UNSET: none */
     uint64_t unavailable;   /* times that the store went away */

@@ -64,6 +64,9 @@ static int ask_for(rn_member *m, rn_route *route, const ration_request *request,
                    ration_decision *out)
 {
     rn_member_lease *lease = NULL;
+
+    rn_member_figures_touch(m, route);
+
     const int err = rn_member_lease_new(m, route, request, ask, &lease);
 
     if (err != RATION_OK) {

@@ -117,6 +117,7 @@ static void on_beat(void *user, ration_time now)
 
     beat(m);
     rn_member_circuits_advance(m);
+    rn_member_figures_beat(m);
     (void)rn_timer_set(&m->beat, rn_time_add(now, BEAT_US));
 }
 

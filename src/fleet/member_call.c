@@ -157,6 +157,7 @@ static bool is_asked(const rn_member_call *call)
     case RN_SCRIPT_COLLECT:
     case RN_SCRIPT_ADVANCE:
     case RN_SCRIPT_OPERATE:
+    case RN_SCRIPT_INSPECT:
         return true;
     case RN_SCRIPT_OBSERVE:
     case RN_SCRIPT_RELEASE:
@@ -178,6 +179,8 @@ static void call_fail(rn_member_call *call)
     if (call->script == RN_SCRIPT_ADMIT)
         rn_member_admitted(m, call, NULL);
     if (is_asked(call)) {
+        if (call->script == RN_SCRIPT_INSPECT)
+            rn_member_inspected(m, call, NULL);
         rn_member_call_tell(call, RATION_ERR_IO);
         (void)call_drop(call); /* nothing comes after these */
     } else {
@@ -260,6 +263,8 @@ static void call_done(rn_member_call *call, const redisReply *reply)
         rn_member_collected(m, call, reply);
     } else if (call->script == RN_SCRIPT_OPERATE) {
         rn_member_call_tell(call, rn_answer_operated(reply));
+    } else if (call->script == RN_SCRIPT_INSPECT) {
+        rn_member_inspected(m, call, reply);
     }
     rn_member_call_free(call);
 }
@@ -335,6 +340,11 @@ static int call_write(rn_member *m, const rn_member_call *call)
     char names[RN_CALL_IDS_MAX][RN_MEMBER_NAME];
     int err = RATION_OK;
 
+    if (call->script == RN_SCRIPT_INSPECT) {
+        m->call.now = rn_time_add(rn_member_now(m), m->ahead_us);
+        m->call.window_count = 0;
+        return rn_member_inspect_write(m, call);
+    }
     if (call->script == RN_SCRIPT_OPERATE)
         err = rn_member_counter(call->world, &call->counter, &at);
     if (err != RATION_OK)

@@ -80,6 +80,9 @@ void rn_member_forget(rn_member_listener *listener)
     if (listener->call != NULL)
         listener->call->listener = NULL;
     listener->call = NULL;
+    if (listener->member != NULL)
+        TAILQ_REMOVE(&listener->member->listeners, listener, link);
+    listener->member = NULL;
 }
 
 void rn_member_call_tell(rn_member_call *call, int err)

@@ -5,7 +5,9 @@
 #include <sys/queue.h>
 
 #include "base/heap.h"
+#include "base/map.h"
 #include "fleet/answer.h"
+#include "fleet/figures.h"
 #include "fleet/member.h"
 #include "fleet/rules.h"
 #include "fleet/store.h"
@@ -95,6 +97,7 @@ typedef struct rn_member_call {
     ration_op op;                /* an operator's ... */
     ration_counter_name counter; /* ... at this counter, of `block` */
     int64_t units;
+    size_t figure_count;          /* an inspection: their numbers are in `block` */
     rn_member_listener *listener; /* who waits for what it comes to; NULL: nobody (any more) */
     ration_text provider;         /* of an advance: the world's */
     void *block;
@@ -108,6 +111,21 @@ typedef struct rn_member_call {
 } rn_member_call;
 
 TAILQ_HEAD(rn_member_calls, rn_member_call);
+
+/* A counter, and what the store has told of it. */
+typedef struct rn_member_figure {
+    rn_map_node node;
+    TAILQ_ENTRY(rn_member_figure) link;
+    const rn_limit *limit;
+    uint64_t serial;
+    bool told;  /* `figures` are there */
+    bool named; /* by somebody who looks; no request has asked for it here, and no account's names lead to it */
+    rn_figures figures;
+    size_t name_size;
+    char name[]; /* the number of its limit, then its key */
+} rn_member_figure;
+
+TAILQ_HEAD(rn_member_figures, rn_member_figure);
 
 /* A health check that this member has been told to make. */
 typedef struct rn_member_due_check {
@@ -175,6 +193,13 @@ struct rn_member {
     struct rn_member_calls calls, later;
     size_t call_count, later_count;
     rn_timer again; /* the calls of `later` */
+
+    rn_map figures; /* of counters, by limit and key */
+    struct rn_member_figures figures_used;
+    TAILQ_HEAD(, rn_member_listener) listeners; /* who wait for the figures asked for last, or next */
+    uint64_t figure_serial;
+    size_t asked_out;
+    ration_time figures_at, figures_asked_at, looked_at;
 
     rn_timer beat;
     bool beating;
@@ -297,6 +322,21 @@ int rn_member_counter(const rn_member_world *world, const ration_counter_name *n
 void rn_member_call_tell(rn_member_call *call, int err);
 /* What a reset has done to an adaptive limit. Without memory it is not told. */
 void rn_member_tell_reset(rn_member *m, const rn_member_call *call, const rn_fleet_event *what);
+
+/* ---- member_inspect.c */
+
+void rn_member_figures_init(rn_member *m);
+void rn_member_figures_fini(rn_member *m);
+/* The rules are others: those of before are still there. */
+void rn_member_figures_reload(rn_member *m);
+/* A request asks for these counters. */
+void rn_member_figures_touch(rn_member *m, const rn_route *route);
+void rn_member_figures_beat(rn_member *m);
+void rn_member_figures_report(rn_member *m, const ration_reporter *reporter);
+/* Write the call into the scratch. */
+int rn_member_inspect_write(rn_member *m, const rn_member_call *call);
+/* Its answer; NULL: there is none. */
+void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisReply *reply);
 
 /* ---- member_channel.c */
 

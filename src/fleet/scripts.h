@@ -18,6 +18,7 @@ typedef enum rn_script_name {
     RN_SCRIPT_BEAT,
     RN_SCRIPT_TENANTS,
     RN_SCRIPT_OPERATE,
+    RN_SCRIPT_INSPECT,
     RN_SCRIPT_COUNT,
 } rn_script_name;
 

@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "fleet/answer_share.h"
+#include "fleet/twin_counters.h"
 #include "fleet/twin_tenants.h"
 
 #define ID_SIZE 32
@@ -566,10 +567,13 @@ static int stores_advance(rn_twin *twin)
     return RATION_OK;
 }
 
-static int compare_tenants(rn_twin *twin, ration_time now)
+/* What all counters tell of themselves. */
+static int compare_reports(rn_twin *twin, ration_time now)
 {
-    const int err = rn_twin_tenants(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
+    int err = rn_twin_counters(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
 
+    if (err == RATION_OK)
+        err = rn_twin_tenants(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
     twin->differs = twin->differs || err == RATION_ERR_INVALID;
     return err == RATION_OK || err == RATION_ERR_INVALID ? err : failed(twin, err);
 }
@@ -583,7 +587,7 @@ static int twin_report(rn_decider *d, ration_time now, ration_report_kind kind, 
     if (err != RATION_OK || kind != RATION_REPORT_STATS)
         return err;
     err = stores_advance(twin);
-    return err == RATION_OK ? compare_tenants(twin, now) : err;
+    return err == RATION_OK ? compare_reports(twin, now) : err;
 }
 
 static void twin_totals(const rn_decider *d, ration_totals *out)
@@ -653,5 +657,5 @@ int rn_twin_finish(rn_twin *twin)
 
     if (err == RATION_OK)
         err = compare_events(twin, true);
-    return err == RATION_OK ? compare_tenants(twin, twin->now) : err;
+    return err == RATION_OK ? compare_reports(twin, twin->now) : err;
 }

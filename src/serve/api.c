@@ -25,6 +25,19 @@ typedef struct api_operation {
 
 static const ration_text no_field = {NULL, 0};
 
+rn_api_call *rn_api_call_new(rn_api *api, rn_inbound *in)
+{
+    rn_api_call *call = rn_mem_zalloc(rn_mem_default(), 1, sizeof *call);
+
+    if (call == NULL)
+        return NULL;
+    call->api = api;
+    call->in = in;
+    TAILQ_INSERT_TAIL(&api->calls, call, link);
+    rn_inbound_set_user(in, call);
+    return call;
+}
+
 void rn_api_call_end(rn_api_call *call)
 {
     TAILQ_REMOVE(&call->api->calls, call, link);
@@ -336,16 +349,12 @@ static void operation_begin(rn_api *api, const api_operation *operation, rn_inbo
         return;
     }
 
-    rn_api_call *call = rn_mem_zalloc(rn_mem_default(), 1, sizeof *call);
+    rn_api_call *call = rn_api_call_new(api, in);
     if (call == NULL) {
         rn_api_fail(in, RATION_ERR_NOMEM);
         return;
     }
-    call->api = api;
-    call->in = in;
     call->operation = operation;
-    TAILQ_INSERT_TAIL(&api->calls, call, link);
-    rn_inbound_set_user(in, call);
     rn_inbound_resume(in);
 }
 

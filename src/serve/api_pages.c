@@ -341,20 +341,14 @@ bool rn_api_page_exists(ration_text path)
            rn_text_is(path, WAITERS) || counter_split(path, &name, &key) || rn_api_job_split(path, &name);
 }
 
-void rn_api_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text path, ration_text query)
+/* ---- pages of counters that a fleet's store is asked about first */
+
+static void page_show(rn_api *api, rn_inbound *in, ration_text path)
 {
     const struct page *page = page_find(path);
     ration_text name, key;
     rn_output body;
 
-    if (rn_api_job_split(path, &name)) {
-        rn_api_job_page(api, in, client, name);
-        return;
-    }
-    if (!rn_api_may_view(api, in, client))
-        return;
-    if (page == NULL && page_query(api, in, path, query))
-        return;
     if (page == NULL) {
         if (counter_split(path, &name, &key))
             page_counter(api, in, name, key);
@@ -364,4 +358,52 @@ void rn_api_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_te
     const int err = page->write(api, &body);
     page_send(api, in, err, &body);
     rn_output_fini(&body);
+}
+
+static void on_figures(rn_member_listener *listener, int err)
+{
+    rn_api_call *call = (rn_api_call *)(void *)((char *)listener - offsetof(rn_api_call, store));
+
+    (void)err; /* what is known is shown, and how old it is stands in the status */
+    page_show(call->api, call->in, rn_api_path(rn_inbound_head(call->in)->target));
+    rn_api_call_end(call);
+}
+
+/* True: the page is shown when the store has told. */
+static bool page_waits(rn_api *api, rn_inbound *in, ration_text path)
+{
+    char name[RN_API_NAME_MAX], key[RN_API_KEY_MAX];
+    ration_counter_name counter = {.provider = {NULL, 0}};
+    const bool one = counter_split(path, &counter.limit, &counter.key);
+
+    if (api->member == NULL || (!one && !rn_text_is(path, "/v1/limits")))
+        return false;
+    if (one && (rn_route_decode(counter.limit, name, sizeof name, &counter.limit) != RATION_OK ||
+                rn_route_decode(counter.key, key, sizeof key, &counter.key) != RATION_OK))
+        return false;
+
+    rn_api_call *call = rn_api_call_new(api, in);
+    if (call == NULL)
+        return false;
+    call->store.told = on_figures;
+    if (!rn_member_figures_want(api->member, one ? &counter : NULL, &call->store)) {
+        rn_inbound_set_user(in, NULL);
+        rn_api_call_end(call);
+        return false;
+    }
+    return true;
+}
+
+void rn_api_page(rn_api *api, rn_inbound *in, const rn_client *client, ration_text path, ration_text query)
+{
+    ration_text name;
+
+    if (rn_api_job_split(path, &name)) {
+        rn_api_job_page(api, in, client, name);
+        return;
+    }
+    if (!rn_api_may_view(api, in, client))
+        return;
+    if ((page_find(path) != NULL || !page_query(api, in, path, query)) && !page_waits(api, in, path))
+        page_show(api, in, path);
 }

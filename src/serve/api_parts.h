@@ -77,7 +77,7 @@ struct rn_api_call {
     rn_buffer body;
     rn_api_lease *waits;      /* NULL: it does not */
     int64_t units;            /* that an operator grants */
-    rn_member_listener store; /* what an operator does in a fleet: answered when the store has */
+    rn_member_listener store; /* of a fleet: who acts as an operator, or reads of counters, is answered by it */
     rn_keeper_waiter durable; /* a release that went above a mark: answered when it is written */
 };
 
@@ -106,6 +106,8 @@ struct rn_api {
 
 /* A target without its query. */
 ration_text rn_api_path(ration_text target);
+/* A request that is answered later: it is its inbound's user from now on. NULL: no memory. */
+rn_api_call *rn_api_call_new(rn_api *api, rn_inbound *in);
 /* The call is answered, or its inbound is dead. */
 void rn_api_call_end(rn_api_call *call);
 /* A problem that is no refusal. `field` absent: no part of the request is at fault. */

@@ -171,6 +171,8 @@ void rn_fleet_write(const rn_member_status *status, rn_output *out)
     rn_output_ms(out, "since", status->since.us);
     members_write(status, out);
     rn_output_bool(out, "configDiffers", status->config_differs);
+    if (status->figures_us != RATION_UNSET)
+        rn_output_ms(out, "limitsAgeMs", status->figures_us);
     rn_output_int(out, "localLeases", (int64_t)status->local_leases);
     if (status->local_limit != RATION_UNSET)
         rn_output_int(out, "localLimit", status->local_limit);

@@ -910,5 +910,6 @@ MAKERS[3] = function()
     end
 
     return { reason = 'quota_exhausted', decode = decode, encode = encode, read = read, check = check, take = take,
-        settle = settle, next_change = next_change, give_back = give_back, lose = lose, observe = observe }
+        settle = settle, next_change = next_change, give_back = give_back, lose = lose, observe = observe,
+        state_of = state_of }
 end
