@@ -145,9 +145,9 @@ end
 -- All counters have said that it fits.
 local function lease_take(ask, counters)
     local cell = cell_at(prefix .. 'lease:' .. ask.id)
-    local lease = { id = ask.id, granted_at = now, order = head.grants + 1 }
+    local lease = { id = ask.id, granted_at = now, order = next_order() }
 
-    head.grants, head.changed = lease.order, true
+    head.grants, head.changed = lease.order, head.changed or lease.order > now
     lease.critical = ask.critical
     lease.ends_at = ask.hold and min(now + ask.hold, MAX) or NEVER
     lease.hold, lease.ttl = ask.hold or false, ask.ttl or false

@@ -49,7 +49,7 @@ if ARGV[2] then
 
         -- ---- what its counters will be, if all have room ----
 
-        local head_was, order = ends, grants + 1
+        local head_was, order = ends, grants + 1 > now and grants + 1 or now
         local states, removals, declared = { false, false, false, false }
         local at, count, size = COUNTERS, 0, #brief
 
@@ -150,7 +150,8 @@ if ARGV[2] then
                 call('SET', keys[i + 3], states[i], 'KEEPTTL')
             end
         end
-        for _, slots in ipairs(declared or {}) do
+        for i = 1, declared and #declared or 0 do
+            local slots = declared[i]
             local key, lasts = prefix .. 'ends:' .. string.sub(keys[slots[1]], #prefix + 7), slots[3]
 
             call('ZADD', key, ends_at, string.format('%.0f:%s', slots[2], id))
@@ -161,27 +162,29 @@ if ARGV[2] then
         call('ZADD', prefix .. 'leases', ttl_until, id)
 
         local record = pack(1, now, order, ttl_until) .. brief[RECORD]
-        local head = pack(now, order, ttl_until < first and ttl_until or first, ends, kept, false, false, 0, wake,
-            circuits)
-
-        if lasting then
-            call('SET', keys[2], record)
-            call('SET', keys[1], head)
-            return { 1, now }
-        end
-
         local removal = (ttl_until > ends and ttl_until or ends) + DAY
-        local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
 
         removal = removal - removal % GRAIN + 2 * GRAIN
-        was, will = (seen > was and seen or was) + 2 * DAY, (now > will and now or will) + 2 * DAY
-        call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
-        will = will - will % GRAIN
-        if was - was % GRAIN == will then
-            call('SET', keys[1], head, 'KEEPTTL')
+        if lasting then
+            call('SET', keys[2], record)
         else
-            will = will + 2 * GRAIN
-            call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
+            call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+        end
+        if order > now or ttl_until < first or now - seen >= 1000 or ends - head_was >= DAY then
+            local head = pack(now, order, ttl_until < first and ttl_until or first, ends, kept, false, false, 0, wake,
+                circuits)
+            local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
+
+            was, will = (seen > was and seen or was) + 2 * DAY, (now > will and now or will) + 2 * DAY
+            will = will - will % GRAIN
+            if lasting then
+                call('SET', keys[1], head)
+            elseif was - was % GRAIN == will then
+                call('SET', keys[1], head, 'KEEPTTL')
+            else
+                will = will + 2 * GRAIN
+                call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
+            end
         end
         return { 1, now }
     until true

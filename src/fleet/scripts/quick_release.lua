@@ -103,7 +103,7 @@ if ARGV[2] then
         else
             call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
         end
-        if now - seen >= 1000 then
+        if now - seen >= 1000 or ends - head_was >= DAY then
             local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)
             local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
 

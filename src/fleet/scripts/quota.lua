@@ -485,7 +485,7 @@ MAKERS[3] = function()
         c.max, c.learned_max = c.spec.max, c.spec.auto
         c.exhausted, c.dipped, c.left_known, c.observed = false, false, false, false
         c.used, c.carried, c.left, c.external, c.spent, c.returned = 0, 0, 0, 0, 0, 0
-        c.first_order, c.newest_order, c.moved_order, c.used_order = head.grants + 1, head.grants, 0, 0
+        c.first_order, c.newest_order, c.moved_order, c.used_order = next_order(), next_order() - 1, 0, 0
         c.dipped_at, c.left_until, c.exhausted_until = 0, 0, 0
         c.holds, c.ended, c.lost = {}, {}, {}
         c.brought_at, c.offset, c.parts, c.ring = false, 0, false, {}
@@ -613,7 +613,7 @@ MAKERS[3] = function()
         charge(c, now, c.charge)
         hold[SPENT], hold[RETURNED], hold[ANSWERED], hold[FLYING] = c.spent, c.returned, false, c.spec.arrival > 0
         if c.spec.sync or (not c.spec.rolling and now + c.spec.arrival > c.finish) then
-            c.holds[#c.holds + 1] = hold
+            c.holds[#c.holds + 1], head.changed = hold, true
         end
         return c.spec.arrival
     end

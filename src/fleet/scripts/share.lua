@@ -608,6 +608,8 @@ MAKERS[4] = function()
             wants().settle(c, t)
         end
 
+        head.changed = true -- its order among leases matters
+
         local loan = loan_of(c, t, ask.hold) or 0
         local charge = min(c.charge, MAX - c.held)
         local hold = { id = lease.id, tenant = t.index, charge = charge, own = charge - loan, ends_at = lease.ends_at,

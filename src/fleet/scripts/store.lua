@@ -4,7 +4,7 @@
 -- is given up has done nothing; what did not change is not written. Only sorted sets are changed meanwhile, and that is
 -- taken back.
 --
--- KEYS[1] is the provider's head: its clock, the number of its grants, the first end of a time to live, how many wait
+-- KEYS[1] is the provider's head: its clock, the order of its newest grant, the first end of a time to live, how many wait
 -- and the next instant at which something happens to them. KEYS[2] is the lease, KEYS[3] the account, then come the
 -- counters.
 --
@@ -68,7 +68,13 @@ local function head_read()
             head.wake, head.circuits = cmsgpack.unpack(raw)
         cells[KEYS[1]].was = head_ends(head.now)
     end
-    head.written = head.now
+    head.written, head.ends_written = head.now, head.ends
+end
+
+-- Of a grant: its instant, or what comes after the newest grant where that is later. So the head need not tell of each
+-- grant; it must where more of one instant are to be told apart (`head.changed`).
+local function next_order()
+    return max(head.grants + 1, now)
 end
 
 local function clock()
@@ -171,7 +177,7 @@ local function flush()
     for _, message in ipairs(announced) do
         redis.pcall('PUBLISH', message[1], message[2])
     end
-    if head.changed or now - head.written >= CLOCK_STEP then
+    if head.changed or now - head.written >= CLOCK_STEP or head.ends - head.ends_written >= DAY then
         set(cells[KEYS[1]], cmsgpack.pack(now, head.grants, head.first, head.ends, head.kept, head.slow_now or false,
             head.slow_real or false, head.waiting, head.wake, head.circuits), head_ends(now))
     end
