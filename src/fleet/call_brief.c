@@ -8,8 +8,15 @@
  */
 #include "fleet/call_brief.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
 #include "base/units.h"
 #include "core/quota_budget.h"
+
+#define US_PER_S INT64_C(1000000)
+#define TWO_DAYS_S INT64_C(172800)
 
 bool rn_call_teaches(const ration_limit_rule *rule)
 {
@@ -117,6 +124,15 @@ static void write_record(rn_call *call, rn_pack *out, const rn_route *route, con
     }
 }
 
+/* Of a record, in seconds: lease_life of lease.lua. */
+static void write_life(rn_pack *out, int64_t ttl_us)
+{
+    char seconds[24];
+
+    (void)snprintf(seconds, sizeof seconds, "%" PRId64, ttl_us / US_PER_S + (ttl_us % US_PER_S > 0) + TWO_DAYS_S);
+    rn_pack_text(out, ration_text_of(seconds));
+}
+
 static void brief_begin(rn_call *call)
 {
     rn_pack *const out = &call->brief;
@@ -145,6 +161,7 @@ void rn_call_brief_admit(rn_call *call, const rn_route *route, const rn_call_ask
     brief_begin(call);
     rn_pack_given(out, ask->hold_us, RATION_UNSET);
     rn_pack_int(out, ask->ttl_us);
+    write_life(out, ask->ttl_us);
     rn_pack_text(out, (ration_text){record.data, record.size});
     for (size_t i = 0; fits && i < route->count; i++)
         fits = brief_counter(out, route->links[i].counter, ask);

@@ -21,6 +21,7 @@
 
 #define US_PER_S INT64_C(1000000)
 #define STEPS 300
+#define CLOCK_MS 10000 /* other ends move by more than that */
 #define HELD_MAX 12
 
 #define ALL(LIMITS)                                                                                                    \
@@ -158,6 +159,8 @@ static void check_same_keys(rig *r)
         const redisReply *const a = quick->element[i];
         const redisReply *const b = whole->element[i];
 
+        if (i % 3 == 1 && llabs(strtoll(a->str, NULL, 10) - strtoll(b->str, NULL, 10)) < CLOCK_MS)
+            continue; /* lives of leases are told to Redis by its own clock */
         if (a->len != b->len || memcmp(a->str, b->str, a->len) != 0)
             print_error("%s differs\n", quick->element[i - i % 3]->str);
         CHECK(a->len == b->len && memcmp(a->str, b->str, a->len) == 0);

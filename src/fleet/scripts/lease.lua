@@ -9,6 +9,7 @@
 -- A lease that was released stays known for a minute, so that a release whose answer was lost may be repeated. Under
 -- the same key a request stands that waits, and for a minute why it was refused.
 local REMEMBERED = 60 * SECOND
+local REMEMBERED_S = '60'
 local RELEASED, HELD, WAITING, REFUSED_LATER = 0, 1, 2, 3
 
 local lost = {} -- ids and instants of the leases that this call has taken back
@@ -99,6 +100,15 @@ local function holds_of(...)
     return holds
 end
 
+-- A record outlives all that its lease may hold by a day. Mostly that is told by its time to live alone.
+local function lease_life(lease)
+    if lease.ttl_was == lease.ttl_until then
+        return true
+    end
+    return lease.ttl and head.ends <= lease.ttl_until + DAY and
+        string.format('%.0f', div_ceil_sum(lease.ttl, 0, SECOND) + 2 * DAY / SECOND)
+end
+
 local function lease_save(cell)
     local lease, waiter = cell.lease, cell.waiter
 
@@ -106,22 +116,23 @@ local function lease_save(cell)
         return waiter.deadline + DAY, cmsgpack.pack(WAITING, waiter)
     end
     if cell.refusal then
-        return now + REMEMBERED, cmsgpack.pack(REFUSED_LATER, cell.refusal)
+        return now + REMEMBERED, cmsgpack.pack(REFUSED_LATER, cell.refusal), REMEMBERED_S
     end
     if not lease then
         return -MAX
     end
     if lease.released then
-        return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at)
+        return now + REMEMBERED, cmsgpack.pack(RELEASED, lease.granted_at), REMEMBERED_S
     end
     return lease.ttl and max(head.ends, lease.ttl_until) + DAY or NEVER, cmsgpack.pack(HELD, lease.granted_at,
         lease.order, lease.ttl_until, lease.hold, lease.ttl, lease.status_seen, lease.answered, lease.pass,
-        holds_flat(lease))
+        holds_flat(lease)), lease_life(lease)
 end
 
 local function lease_decode(id, state, granted_at, order, ttl_until, hold, ttl, status_seen, answered, pass, ...)
     return { id = id, released = state == RELEASED, granted_at = granted_at, order = order,
         ends_at = hold and min(granted_at + hold, MAX) or NEVER, hold = hold, ttl = ttl, ttl_until = ttl_until,
+        ttl_was = ttl_until,
         status_seen = status_seen, answered = answered, pass = pass, holds = holds_of(...) }
 end
 

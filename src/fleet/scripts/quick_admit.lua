@@ -10,7 +10,7 @@
 -- over and that have room. Some of that the caller knows and brings no brief where it is not so (call_brief.c); all
 -- else is left to the whole script by `break`, before anything has been written.
 if ARGV[2] then
-    local ONLY, TOLD, LASTING, HOLD, TTL, RECORD, COUNTERS = 1, 2, 3, 4, 5, 6, 7
+    local ONLY, TOLD, LASTING, HOLD, TTL, LIFE, RECORD, COUNTERS = 1, 2, 3, 4, 5, 6, 7, 8
     local MAX, SECOND, DAY, NEVER = 9007199254740992, 1000000, 86400000000, math.huge
     local KEPT, SLACK = 604800000000, 60000000 -- of penalties, of slots
     local brief = { cmsgpack.unpack(ARGV[2]) }
@@ -55,10 +55,10 @@ if ARGV[2] then
 
         while at <= size do
             local kind, raw = brief[at], raws[count + 4]
-            local until_at, was, penalty, a, b, c, d, e, f = 0
+            local until_at, was, penalty, a, b, c, d, e = 0
 
             if raw then
-                was, penalty, a, b, c, d, e, f = unpacked(raw)
+                was, penalty, a, b, c, d, e = unpacked(raw)
                 if now >= was then
                     raw, penalty = false, false
                 elseif penalty and (#penalty ~= 3 or now < penalty[2]) then
@@ -108,11 +108,11 @@ if ARGV[2] then
                 at = at + 3
             else
                 -- The charge, how long a call may be on its way, the most that may have been spent. The state is
-                -- { used, carried, start, finish, first order, newest order }, or a table where it is not as plain.
+                -- { used, carried, start, finish, first order }, or a table where it is not as plain.
                 if not raw or type(a) ~= 'number' or now >= d or now + brief[at + 2] > d or a + b > brief[at + 3] then
                     break
                 end
-                a, f = a + brief[at + 1], order
+                a = a + brief[at + 1]
                 until_at = d
                 at = at + 4
             end
@@ -124,7 +124,7 @@ if ARGV[2] then
             end
             count = count + 1
             states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
-                pack(until_at, penalty or false, a, b, c, d, e, f)
+                pack(until_at, penalty or false, a, b, c, d, e)
             if not was or was - was % GRAIN ~= until_at - until_at % GRAIN then
                 removals = removals or {}
                 removals[count] = until_at - until_at % GRAIN + 2 * GRAIN
@@ -162,12 +162,15 @@ if ARGV[2] then
         call('ZADD', prefix .. 'leases', ttl_until, id)
 
         local record = pack(1, now, order, ttl_until) .. brief[RECORD]
-        local removal = (ttl_until > ends and ttl_until or ends) + DAY
 
-        removal = removal - removal % GRAIN + 2 * GRAIN
         if lasting then
             call('SET', keys[2], record)
+        elseif ends <= ttl_until + DAY then
+            call('SET', keys[2], record, 'EX', brief[LIFE])
         else
+            local removal = ends + DAY
+
+            removal = removal - removal % GRAIN + 2 * GRAIN
             call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
         end
         if order > now or ttl_until < first or now - seen >= 1000 or ends - head_was >= DAY then

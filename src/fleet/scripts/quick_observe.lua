@@ -27,7 +27,7 @@ if ARGV[2] then
             break
         end
 
-        local state, _, _, ttl_until, _, ttl, status_seen, _, pass = unpacked(raws[2])
+        local state, _, _, _, _, ttl, status_seen, _, pass = unpacked(raws[2])
 
         if state ~= 1 or pass or not ttl then
             break
@@ -58,10 +58,7 @@ if ARGV[2] then
         if lasting then
             call('SET', keys[2], record)
         else
-            local removal = (ttl_until > ends and ttl_until or ends) + DAY
-
-            removal = removal - removal % GRAIN + 2 * GRAIN
-            call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+            call('SET', keys[2], record, 'KEEPTTL')
         end
         if now - seen >= 1000 then
             local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)

@@ -6,7 +6,7 @@
 -- that may reach into its next window, and whatever else is not usual is left to the whole script.
 -- tests/differential/fleet_quick.c compares them.
 if ARGV[2] then
-    local MAX, SECOND, DAY, REMEMBERED = 9007199254740992, 1000000, 86400000000, 60000000
+    local MAX, SECOND, DAY = 9007199254740992, 1000000, 86400000000
     local only, now, lasting, success = cmsgpack.unpack(ARGV[2])
 
     repeat
@@ -95,13 +95,10 @@ if ARGV[2] then
             call('ZREM', sub(keys[1], 1, prefix) .. 'leases', id)
         end
 
-        local record, removal = pack(0, lease[2]), now + REMEMBERED
-
-        removal = removal - removal % GRAIN + 2 * GRAIN
         if lasting then
-            call('SET', keys[2], record)
+            call('SET', keys[2], pack(0, lease[2]))
         else
-            call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
+            call('SET', keys[2], pack(0, lease[2]), 'EX', '60')
         end
         if now - seen >= 1000 or ends - head_was >= DAY then
             local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)

@@ -24,18 +24,18 @@ MAKERS[3] = function()
         return max(div_ceil_sum(c.finish - c.start, 0, PARTS), 1)
     end
 
-    -- A window of the calendar in which nothing has happened but requests: { used, carried, start, finish, first_order,
-    -- newest_order }. Headers are of no account there, and nobody is on the way over its end.
+    -- A window of the calendar in which nothing has happened but requests: { used, carried, start, finish, first_order
+    -- }. Headers are of no account there, and nobody is on the way over its end.
     local function is_plain(c)
         return c.spec and not c.spec.sync and not c.spec.rolling and not c.dipped and not c.exhausted and
             not c.left_known and not c.observed and not c.parts and c.offset == 0 and c.finish == c.computed_end and
             #c.holds + #c.ended + #c.lost == 0
     end
 
-    local function decode_plain(c, used, carried, start, finish, first_order, newest_order)
+    local function decode_plain(c, used, carried, start, finish, first_order)
         c.exhausted, c.dipped, c.left_known, c.observed = false, false, false, false
         c.used, c.carried, c.left, c.external, c.spent, c.returned = used, carried, 0, 0, 0, 0
-        c.first_order, c.newest_order, c.moved_order, c.used_order = first_order, newest_order, 0, 0
+        c.first_order, c.newest_order, c.moved_order, c.used_order = first_order, next_order() - 1, 0, 0
         c.dipped_at, c.left_until, c.exhausted_until = 0, 0, 0
         c.holds, c.ended, c.lost = {}, {}, {}
         c.start, c.finish, c.computed_end, c.offset, c.brought_at = start, finish, finish, 0, false
@@ -546,7 +546,7 @@ MAKERS[3] = function()
             return ends_of(c), fields_of(c), c.extra, c.extra_until, c.reset_order, c.reset_until
         end
         if is_plain(c) then
-            return ends_of(c), c.used, c.carried, c.start, c.finish, c.first_order, c.newest_order
+            return ends_of(c), c.used, c.carried, c.start, c.finish, c.first_order
         end
         return ends_of(c), fields_of(c)
     end

@@ -4,9 +4,9 @@
 -- is given up has done nothing; what did not change is not written. Only sorted sets are changed meanwhile, and that is
 -- taken back.
 --
--- KEYS[1] is the provider's head: its clock, the order of its newest grant, the first end of a time to live, how many wait
--- and the next instant at which something happens to them. KEYS[2] is the lease, KEYS[3] the account, then come the
--- counters.
+-- KEYS[1] is the provider's head: its clock, the order of its newest grant, the first end of a time to live, how many
+-- wait and the next instant at which something happens to them. KEYS[2] is the lease, KEYS[3] the account, then come
+-- the counters.
 --
 -- Every value but a lease's begins with the instant from which on it means nothing. Redis removes it then or later;
 -- whoever reads it before that finds nothing. The head outlives all others.
@@ -98,12 +98,17 @@ end
 
 -- Redis may remove it some time after its end, so that the instant need not be told again with each that comes a little
 -- later: where it is still the one that it was (`cell.was`: the end of the value that stood there), it stays. A test's
--- time is not Redis', so nothing is removed then.
-local function set(cell, value, ends)
+-- time is not Redis', so nothing is removed then. `life`: so many seconds, a text, since Redis takes long over numbers;
+-- true: as it was.
+local function set(cell, value, ends, life)
     local grain = ends - ends % GRAIN
 
     if call.lasting or ends == NEVER then
         redis.call('SET', cell.key, value)
+    elseif life and life ~= true then
+        redis.call('SET', cell.key, value, 'EX', life)
+    elseif life == true then
+        redis.call('SET', cell.key, value, 'KEEPTTL')
     elseif cell.raw and cell.was and cell.was - cell.was % GRAIN == grain then
         redis.call('SET', cell.key, value, 'KEEPTTL')
     else
@@ -155,10 +160,10 @@ local function undo_all()
     end
 end
 
--- A cell's `save` tells when it means nothing any more, and what to write.
+-- A cell's `save` tells when it means nothing any more, what to write, and maybe how long it may stay.
 local function flush()
     for _, cell in ipairs(written) do
-        local ends, value = cell.save(cell)
+        local ends, value, life = cell.save(cell)
 
         if not value or ends <= now then
             if cell.raw then
@@ -168,7 +173,7 @@ local function flush()
             if ends ~= NEVER and not cell.is_lease then
                 head.ends = max(head.ends, ends)
             end
-            set(cell, value, ends)
+            set(cell, value, ends, life)
         end
     end
     for _, command in ipairs(deferred) do
