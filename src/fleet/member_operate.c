@@ -22,7 +22,7 @@ static ration_text put(char **at, ration_text text)
 {
     const ration_text copy = {text.data != NULL ? *at : NULL, text.size};
 
-    if (text.size > 0)
+    if (text.data != NULL && text.size > 0)
         memcpy(*at, text.data, text.size);
     *at += text.size;
     return copy;

@@ -125,6 +125,26 @@ def test_random_traces(family, store, tmp_path):
     assert store.ask("DBSIZE").strip() == b"0", "a replay removes its fleet"
 
 
+OPERATED = ('{"op":"config","providers":[{"name":"p","limits":[{"name":"q","kind":"quota","counts":"cost","max":10,'
+            '"window":{"rolling":"1m"}}]}],"accounts":[{"name":"a","provider":"p"}],'
+            '"settings":{"instance":"i","budget":{"retryReserve":"0%"}}}\n')
+
+
+@pytest.mark.parametrize("calls", [
+    ['"acquire","id":"x","account":"a","cost":5', '"reset","limit":"q","key":"i"', '"release","id":"x","cost":8',
+     '"acquire","id":"y","account":"a","cost":1'],
+    ['"acquire","id":"w","account":"a","cost":0', '"grant","limit":"q","key":"i","units":4',
+     '"acquire","id":"x","account":"a","cost":4', '"acquire","id":"y","account":"a","cost":10',
+     '"acquire","id":"z","account":"a","cost":4'],
+], ids=["settled after a reset", "when a grant ends"])
+def test_what_operators_have_done(calls, store, tmp_path):
+    """What a reset has made strangers counts no more; what was granted is not there for later calls."""
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(OPERATED + "".join(f'{{"at":{i * 10000},"op":{call}}}\n' for i, call in enumerate(calls)))
+    done = replay(store.url, trace)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def shared_by(count):
     tenants = ",".join(f'"t{i}":1' for i in range(count))
     return ('{"op":"config","providers":[{"name":"p","limits":[{"name":"s","kind":"share","ceiling":1000,'
