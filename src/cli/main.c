@@ -94,7 +94,7 @@ static const rn_command commands[] = {
      "removed afterwards: redis://HOST:PORT, rediss: for TLS, redis+sentinel://HOST:PORT/MASTER, redis+cluster:\n"
      "or unix:PATH, with RATION_STORE_USER, RATION_STORE_PASSWORD and RATION_STORE_CA_FILE of the environment.\n"
      "The first answer in which they differ is shown, and the status is 1. Strict quotas, state, step,\n"
-     "reload and what operators do are not possible there yet: status 2.",
+     "reload and drain are not possible there: status 2.",
      rn_cmd_replay},
     {"ledger", "show FILE | export FILE [--format json|csv]", "what a ledger holds, also while a gateway has it open",
      "show prints tables for people, times in UTC. export prints every record as a line of JSON, in the form that a\n"

@@ -24,7 +24,7 @@ static void find_unsupported(void *ctx, const rn_limit *limit)
     if (limit->rule->kind == RATION_KIND_SHARE && limit->rule->share.tenant_count > TENANTS_MAX) {
         what = "a share limit has at most 1000 tenants in a fleet";
     } else if (rn_limit_is_strict(limit)) {
-        what = "strict limits are not shared through a store yet";
+        what = "`durability: strict` is what a ledger promises, and a store may lose what it has counted";
     }
     if (what != NULL && rules->text[0] == '\0') {
         (void)snprintf(rules->text, sizeof rules->text, "limit '%.60s' of provider '%.60s': %s", limit->rule->name,

@@ -75,7 +75,7 @@ class Replaying:
 
 # Traces that a store cannot play, and why not.
 ALONE = "is for an engine alone"
-STRICT = "strict limits are not shared through a store yet"
+STRICT = "`durability: strict` is what a ledger promises"
 NOT_PLAYED = {
     "clock-step": ALONE,  # its own clock, which goes back
     "reload-limits": ALONE, "reload-names": ALONE, "reload-share": ALONE,  # members bring their rules with each call

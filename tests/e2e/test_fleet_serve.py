@@ -346,7 +346,8 @@ def test_what_takes_a_restart(provider, fleet):
 
 NO_FLEET = {
     "strict": ({"name": "q", "kind": "quota", "max": 1, "window": {"period": "day"}, "durability": "strict"},
-               "limit 'q' of provider 'p': strict limits are not shared through a store yet"),
+               "limit 'q' of provider 'p': `durability: strict` is what a ledger promises, and a store may lose what "
+               "it has counted"),
 }
 
 
