@@ -35,6 +35,10 @@
 #define SLOTS_COST "{ name: cc, kind: concurrency, max: 20, counts: cost }"
 #define DAILY "{ name: q, kind: quota, max: 5000, window: { period: day }, " BY " }"
 #define MINUTE "{ name: m, kind: quota, max: 60, window: { period: minute }, counts: cost, arrival: 20s, " BY " }"
+#define SMALL "{ name: k, kind: quota, max: 14, window: { period: hour }, counts: cost, " BY " }"
+#define SLOW "{ name: z, kind: rate, rate: 3/s, burst: 4, margin: 1, counts: cost, " BY " }"
+#define FEW "{ name: t, kind: concurrency, max: 3, " BY " }"
+#define RESERVE "settings: { budget: { retryReserve: 1/3 } }\n"
 #define ROLLING "{ name: o, kind: quota, max: 60, window: { rolling: 1m }, " BY " }"
 #define SYNCED "{ name: s, kind: quota, max: 60, window: { period: hour }, sync: { remainingHeader: X-Left }, " BY " }"
 #define ADAPTIVE "{ name: f, kind: adaptive, initialLimit: 6, maxLimit: 8, " BY " }"
@@ -48,6 +52,9 @@ static const struct row {
     {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15},
     {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15},
     {"a short window, calls on their way", ALL(MINUTE), 10, 5},
+    {"a quota with a reserve, soon used up", RESERVE ALL(SMALL), 5, 5},
+    {"a slow rate", ALL(SLOW), 10, 10},
+    {"few slots", ALL(FEW), 10, 10},
     {"no limit", ALL(""), 50, 25},
     {"rolling", ALL(RATE ", " ROLLING), 0, 0},
     {"with headers", ALL(SYNCED ", " SLOTS), 0, 0},
