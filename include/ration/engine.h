@@ -137,7 +137,7 @@ typedef struct ration_event {
     void *user;
     int64_t waited_us;        /* granted, refused */
     ration_decision decision; /* refused: why */
-    int64_t value;            /* limit: micro-units */
+    int64_t value;            /* limit: micro-units; health, in a fleet: the check's number */
     int64_t before;           /* limit: what it stood at */
     ration_circuit_state breaker;
     const char *cause;   /* limit, breaker: what brought it about, in a few words */

@@ -6,8 +6,8 @@
  * What all processes of a fleet share through Redis, without a config file. Specification chapter 6.
  *
  * A `ration_fleet` is a process' way to the store: one thread of its own, named "ration-fleet", which renews leases and
- * wakes those who wait. Semaphores are made with it and share that thread. All calls may come from any thread but that
- * one: within a callback they are RATION_ERR_INVALID where they would block.
+ * wakes those who wait. Semaphores and breakers are made with it and share that thread. All calls may come from any
+ * thread but that one: within a callback they are RATION_ERR_INVALID where they would block.
  *
  * A process that forks has no fleet in its child: make it after the fork.
  */
@@ -157,6 +157,115 @@ RATION_API int64_t ration_semaphore_held(ration_semaphore *semaphore);
 /** Refuse all who wait, and all who come, with `draining`. Held leases may be released still; they are not renewed any
  *  more. Again changes nothing. */
 RATION_API void ration_semaphore_dispose(ration_semaphore *semaphore);
+
+/* ---- breakers */
+
+/**
+ * Cuts all processes off from what fails, and lets them back when it answers again: `ration_circuit_*` for a fleet.
+ * Chapter 5.
+ */
+typedef struct ration_breaker ration_breaker;
+
+typedef enum ration_role {
+    RATION_ROLE_FOLLOWER = 0,
+    RATION_ROLE_CHECKER, /* the last health check that was due fell to this process */
+} ration_role;
+
+typedef enum ration_breaker_metric_kind {
+    RATION_BREAKER_METRIC_BLOCKED =
+        1,                         /* an open circuit let a call not go; `span_us`: how long it had waited by then */
+    RATION_BREAKER_METRIC_CALLED,  /* `fn` is back: `ok`; `span_us`: how long it took, without any wait */
+    RATION_BREAKER_METRIC_CHECKED, /* so is `health` */
+    RATION_BREAKER_METRIC_STATE,   /* `state`: another than before */
+    RATION_BREAKER_METRIC_AWAY,    /* the store is; `state`: which holds meanwhile */
+    RATION_BREAKER_METRIC_BACK,
+} ration_breaker_metric_kind;
+
+typedef struct ration_breaker_metric {
+    ration_breaker_metric_kind kind;
+    ration_circuit_state state;
+    bool ok;
+    int64_t span_us;
+} ration_breaker_metric;
+
+/**
+ * Start from RATION_BREAKER_OPTIONS_INIT. The callbacks run on the fleet's thread and must not block, but `health`,
+ * which has one of its own ("ration-health"), and `outcome_on_error`, which runs where `execute` was called.
+ */
+typedef struct ration_breaker_options {
+    const char *id;           /* whose failures are counted; may be that of a semaphore */
+    ration_breaker_rule rule; /* what concerns the check's request, and `scope`, say nothing here */
+    /* Is it well again? May block; slower than the rule's back-off, another process may be asked before it answers.
+     * Needed where the rule recovers by health checks, or has an idle probe. */
+    bool (*health)(void *ctx);
+    ration_semaphore *semaphore; /* whose slots its calls take; borrowed, never disposed of; NULL: none */
+    ration_outcome (*outcome_on_error)(void *ctx, int error); /* of the slot alone; NULL: `failure` */
+    void (*on_error)(void *ctx, const char *what);            /* NULL: a line on standard error */
+    void (*on_state_change)(void *ctx, ration_circuit_state from, ration_circuit_state to, const char *cause);
+    void (*on_metric)(void *ctx, const ration_breaker_metric *metric);
+    void *ctx;
+} ration_breaker_options;
+
+#define RATION_BREAKER_OPTIONS_INIT                                                                                    \
+    {                                                                                                                  \
+        .id = NULL                                                                                                     \
+    }
+
+/**
+ * Make a breaker. Nothing is connected before it is started.
+ *
+ * Ownership  Copies the options; borrows the fleet and the semaphore, which are freed after it.
+ * Errors     RATION_ERR_CONFIG with `*fault` (may be NULL) naming the key; RATION_ERR_INVALID; RATION_ERR_NOMEM.
+ */
+RATION_API RATION_MUST_CHECK int ration_breaker_new(ration_fleet *fleet, const ration_breaker_options *options,
+                                                    ration_breaker **out, ration_fault *fault);
+/** Stop it and free it. No other thread may be in a call of it: not in `execute`, nor in the `fn` that it calls. NULL
+ *  is fine. */
+RATION_API void ration_breaker_free(ration_breaker *breaker);
+
+/**
+ * Take part: hear of the circuit, and make health checks that fall to this process.
+ *
+ * Blocks until it is known where the circuit stands; a store that is not there is no error, and the circuit counts as
+ * closed then, or as it was when it was stopped. Started again it goes on; started twice changes nothing.
+ *
+ * Errors     RATION_ERR_INVALID (from within a callback); RATION_ERR_NOMEM; RATION_ERR_IO (no thread).
+ */
+RATION_API RATION_MUST_CHECK int ration_breaker_start(ration_breaker *breaker);
+/**
+ * Take part no more, and block until the store knows. A check that runs is awaited, and its answer counts. Calls that
+ * have not begun are refused with `draining`, as are all that come; those that are under way go on, and their results
+ * are told nobody. Twice changes nothing.
+ *
+ * Errors     RATION_ERR_INVALID (from within a callback or a health check).
+ */
+RATION_API int ration_breaker_stop(ration_breaker *breaker);
+
+/** Where the circuit stands, as this process has last heard; `closed` before it was started. */
+RATION_API ration_circuit_state ration_breaker_state(ration_breaker *breaker);
+/** Who makes the health checks: at most one process of a fleet at a time, as far as it has heard of the others. */
+RATION_API ration_role ration_breaker_role(ration_breaker *breaker);
+
+/**
+ * Call `fn`, unless the circuit is open. With a semaphore, wait for a slot first.
+ *
+ * What `fn` returns is the call's result: 0 is a success, all else a failure of the breaker, whatever the slot's
+ * outcome is. `out->result` is RATION_GRANTED if it was called, and `*result` what it returned; else RATION_REFUSED,
+ * nothing was counted, and `out->reason` is `circuit_open` (with `retry_at`, where that is known), `draining`
+ * (stopped), or what the semaphore refuses with. A circuit that opens during the wait ends it at once. A probe's wait
+ * for a slot counts as time of the probe, of which the rule gives it one back-off.
+ *
+ * While the store is away the state that was last known holds: closed, calls go, and the newest 512 results are told
+ * when it is back; open or half-open, none goes, for only the store lets one try.
+ *
+ * `lease` may be NULL: ten seconds, no class. Where it has no `outcome_on_error` the breaker's counts.
+ *
+ * Errors     RATION_ERR_INVALID (arguments, never started, or from within a callback), RATION_ERR_NOMEM,
+ *            RATION_ERR_FULL: `fn` was not called; and `*out`, `*result` are untouched.
+ * Cost       One round trip to the store, and the semaphore's; none while it is known to be open.
+ */
+RATION_API RATION_MUST_CHECK int ration_breaker_execute(ration_breaker *breaker, int (*fn)(void *ctx), void *ctx,
+                                                        const ration_acquire *lease, int *result, ration_decision *out);
 
 #ifdef __cplusplus
 }

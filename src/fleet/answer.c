@@ -96,6 +96,13 @@ static ration_text text_of(const redisReply *reply)
     return reply->type == REDIS_REPLY_STRING ? (ration_text){reply->str, (size_t)reply->len} : (ration_text){"", 0};
 }
 
+ration_text rn_answer_text(const redisReply *reply, size_t index)
+{
+    const redisReply *const text = item_of(reply->element[3], index);
+
+    return text != NULL ? text_of(text) : (ration_text){"", 0};
+}
+
 bool rn_answer_event(const redisReply *reply, size_t index, rn_fleet_event *out)
 {
     const redisReply *const event = item_of(list_of(reply, EVENTS), index);

@@ -53,6 +53,8 @@ ration_time rn_answer_at(const redisReply *reply);
 int64_t rn_answer_number(const redisReply *reply, size_t index, int64_t none);
 /* What operate.lua says of what it was to do: as ration/operate.h. */
 int rn_answer_operated(const redisReply *reply);
+/* A text of the rest, the reply's; empty where there is none. */
+ration_text rn_answer_text(const redisReply *reply, size_t index);
 /* The leases lost, in order. False: there are no more. Its text is the reply's. */
 bool rn_answer_lost(const redisReply *reply, size_t index, rn_fleet_lost *out);
 /* The events, in order. False: there are no more. */

@@ -144,7 +144,7 @@ void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id)
     key_end(call);
 }
 
-static void key_circuit(rn_call *call, const rn_route *route)
+void rn_call_circuit_key(rn_call *call, const rn_route *route)
 {
     key_begin(call, route->provider->name);
     bytes_str(&call->bytes, "circuit:");
@@ -165,7 +165,7 @@ static int keys_write(rn_call *call, const rn_route *route, ration_text id)
     for (size_t i = 0; i < route->count; i++)
         key_counter(call, route, route->links[i].counter);
     if (route->circuit != NULL)
-        key_circuit(call, route);
+        rn_call_circuit_key(call, route);
     return RATION_OK;
 }
 
@@ -681,12 +681,12 @@ int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const 
     return rn_call_written(call);
 }
 
-int rn_call_channel(rn_call *call, ration_text provider, ration_text *out)
+int rn_call_channel(rn_call *call, ration_text provider, const char *what, ration_text whose, ration_text *out)
 {
     call_clear(call);
     key_begin(call, provider);
-    bytes_str(&call->bytes, "wake:");
-    rn_pack_raw(&call->bytes, call->member);
+    bytes_str(&call->bytes, what);
+    rn_pack_raw(&call->bytes, whose);
     *out = (ration_text){call->bytes.data, call->bytes.size};
     return rn_call_written(call);
 }
@@ -708,7 +708,7 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
     case RN_SCRIPT_HEALTH:
         return rn_call_health_write(call, what->health);
     case RN_SCRIPT_ADVANCE:
-        return rn_call_advance(call, what->id);
+        return rn_call_advance(call, what->id, what->route);
     case RN_SCRIPT_BEAT:
         return rn_call_beat(call, what->beat);
     case RN_SCRIPT_TENANTS:

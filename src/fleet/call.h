@@ -124,7 +124,8 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
 /* A renewal or a collect: of leases, and of waiters of the member, at a provider; at most RN_CALL_IDS_MAX. */
 int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_health_write(rn_call *call, const rn_call_health *health);
-int rn_call_advance(rn_call *call, ration_text provider);
+/* `route`: its circuit is told of; NULL: none is. */
+int rn_call_advance(rn_call *call, ration_text provider, const rn_route *route);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 /* What a share limit's counter has to tell. `account`: whose own limit it is; absent: the provider's. */
 int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account);
@@ -151,8 +152,8 @@ typedef struct rn_call_what {
 
 int rn_call_write(rn_call *call, const rn_call_what *what);
 
-/* The channel on which a member hears of its waiters at a provider, in place of keys. RATION_ERR_NOMEM. */
-int rn_call_channel(rn_call *call, ration_text provider, ration_text *out);
+/* A channel of the provider in place of keys: `what`, and behind it `whose`, which may be empty. RATION_ERR_NOMEM. */
+int rn_call_channel(rn_call *call, ration_text provider, const char *what, ration_text whose, ration_text *out);
 
 /* The keys; room for RN_CALL_KEYS_MAX of them. */
 void rn_call_keys(const rn_call *call, ration_text *keys);

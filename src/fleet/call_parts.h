@@ -8,8 +8,9 @@
 
 /* The call is written anew; its first key is the provider's head. */
 void rn_call_head(rn_call *call, ration_text provider);
-/* One more key: of a lease; of a counter, `account` absent where it is the provider's own limit. */
+/* One more key: of a lease; of a circuit; of a counter, `account` absent where it is the provider's own limit. */
 void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id);
+void rn_call_circuit_key(rn_call *call, const rn_route *route);
 void rn_call_limit_key(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key);
 /* What every call begins with: see call.lua. */
 void rn_call_common(rn_call *call);

@@ -59,10 +59,15 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
     return rn_call_written(call);
 }
 
-int rn_call_advance(rn_call *call, ration_text provider)
+int rn_call_advance(rn_call *call, ration_text provider, const rn_route *route)
 {
     rn_call_head(call, provider);
+    if (route != NULL)
+        rn_call_circuit_key(call, route);
     rn_call_common(call);
+    rn_pack_map(&call->argument, route != NULL);
+    if (route != NULL)
+        rn_pack_key_text(&call->argument, "key", route->circuit->key);
     return rn_call_written(call);
 }
 

@@ -6,7 +6,7 @@
  * does one after the other; where they need what comes of it they sleep until it is there. A wake may stand for many
  * tasks.
  *
- * Signals are the program's affair: the thread has all of them blocked.
+ * Signals are the program's affair: threads of the library have all of them blocked.
  */
 #include "fleet/client.h"
 
@@ -18,6 +18,28 @@
 
 #define WAIT_US (250 * INT64_C(1000))
 #define WAITER_US (3000 * INT64_C(1000))
+
+int rn_client_thread(pthread_t *out, const char *name, void *(*run)(void *ctx), void *ctx)
+{
+    sigset_t all;
+    sigset_t before;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+
+    const int err = pthread_create(out, NULL, run, ctx);
+
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (err != 0)
+        return RATION_ERR_IO;
+    (void)pthread_setname_np(*out, name);
+    return RATION_OK;
+}
+
+int64_t rn_client_clock_us(void)
+{
+    return (int64_t)(uv_hrtime() / 1000);
+}
 
 static void on_called(uv_async_t *async)
 {
@@ -110,44 +132,25 @@ static void options_free(ration_fleet *fleet)
 }
 
 /* False: no memory. */
-static bool text_copy(char **copy, const char **to, const char *from)
+static bool text_copy(char **to, const char *from)
 {
-    *copy = from != NULL ? rn_mem_strdup(rn_mem_default(), from) : NULL;
-    *to = *copy;
-    return *copy != NULL || from == NULL;
+    *to = from != NULL ? rn_mem_strdup(rn_mem_default(), from) : NULL;
+    return *to != NULL || from == NULL;
 }
 
 static bool options_copy(ration_fleet *fleet, const ration_fleet_options *from)
 {
-    ration_fleet_options *const to = &fleet->options;
-    const bool redis = text_copy(&fleet->redis, &to->redis, from->redis);
-    const bool name = text_copy(&fleet->name, &to->name, from->name != NULL ? from->name : "default");
-    const bool user = text_copy(&fleet->user, &to->user, from->user);
-    const bool password = text_copy(&fleet->password, &to->password, from->password);
-    const bool ca_file = text_copy(&fleet->ca_file, &to->ca_file, from->ca_file);
+    const bool redis = text_copy(&fleet->redis, from->redis);
+    const bool name = text_copy(&fleet->name, from->name != NULL ? from->name : "default");
+    const bool user = text_copy(&fleet->user, from->user);
+    const bool password = text_copy(&fleet->password, from->password);
+    const bool ca_file = text_copy(&fleet->ca_file, from->ca_file);
 
-    to->connect_timeout_us = from->connect_timeout_us > 0 ? from->connect_timeout_us : WAIT_US;
-    to->command_timeout_us = from->command_timeout_us > 0 ? from->command_timeout_us : WAIT_US;
-    to->waiter_ttl_us = from->waiter_ttl_us > 0 ? from->waiter_ttl_us : WAITER_US;
-    to->replicas = from->replicas;
+    fleet->connect_timeout_us = from->connect_timeout_us > 0 ? from->connect_timeout_us : WAIT_US;
+    fleet->command_timeout_us = from->command_timeout_us > 0 ? from->command_timeout_us : WAIT_US;
+    fleet->waiter_ttl_us = from->waiter_ttl_us > 0 ? from->waiter_ttl_us : WAITER_US;
+    fleet->replicas = from->replicas;
     return redis && name && user && password && ca_file;
-}
-
-static int thread_start(ration_fleet *fleet)
-{
-    sigset_t all;
-    sigset_t before;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-
-    const int err = pthread_create(&fleet->thread, NULL, thread_main, fleet);
-
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (err != 0)
-        return RATION_ERR_IO;
-    (void)pthread_setname_np(fleet->thread, "ration-fleet");
-    return RATION_OK;
 }
 
 static int loop_start(ration_fleet *fleet)
@@ -161,7 +164,7 @@ static int loop_start(ration_fleet *fleet)
         return RATION_ERR_IO;
     }
     fleet->called.data = fleet;
-    err = thread_start(fleet);
+    err = rn_client_thread(&fleet->thread, "ration-fleet", thread_main, fleet);
     if (err != RATION_OK) {
         uv_close((uv_handle_t *)&fleet->called, NULL);
         rn_loop_free(fleet->loop);

@@ -31,14 +31,15 @@ typedef struct rn_client_job {
 
 struct ration_fleet {
     pthread_t thread;
-    pthread_mutex_t lock; /* of `tasks`, of jobs, and of what semaphores say it is of */
+    pthread_mutex_t lock; /* of `tasks`, of jobs, and of what is said to be under it */
     pthread_cond_t ended; /* a job is done */
     rn_loop *loop;
     uv_async_t called;
     struct rn_tasks tasks;
     bool ending;
-    ration_fleet_options options; /* its texts are those below */
-    char *redis, *name, *user, *password, *ca_file;
+    char *redis, *name, *user, *password, *ca_file; /* the options, with every default filled in */
+    int64_t connect_timeout_us, command_timeout_us, waiter_ttl_us;
+    unsigned replicas;
 };
 
 /* Have the thread do it; in order. From any thread, also from within. */
@@ -46,6 +47,10 @@ void rn_client_post(ration_fleet *fleet, rn_task *task);
 /* Have the thread do it and wait until it is done. Its `err`; RATION_ERR_INVALID: from within. */
 int rn_client_call(ration_fleet *fleet, void (*begin)(rn_client_job *job), void *with);
 void rn_client_done(rn_client_job *job, int err);
+/* A named thread with all signals blocked. RATION_ERR_IO. */
+int rn_client_thread(pthread_t *out, const char *name, void *(*run)(void *ctx), void *ctx);
+/* A clock for spans, from any thread. */
+int64_t rn_client_clock_us(void);
 bool rn_client_is_inside(const ration_fleet *fleet);
 
 #endif

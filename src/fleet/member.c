@@ -683,6 +683,7 @@ void rn_member_free(rn_member *m)
     rn_member_events_fini(m);
     rn_member_channels_fini(m);
     rn_member_circuits_fini(m);
+    rn_member_watch_fini(m);
     for (size_t i = 0; i < RN_OURS_STAGES; i++) {
         while (!TAILQ_EMPTY(&m->stages[i]))
             rn_member_lease_free(m, TAILQ_FIRST(&m->stages[i]));

@@ -108,6 +108,25 @@ void rn_member_lapse(rn_member *member);
  * from inside. */
 void rn_member_leave(rn_member *member, void (*done)(void *ctx), void *ctx);
 
+/* ---- a circuit */
+
+typedef struct rn_member_circuit {
+    ration_time at;      /* the store's clock: what is later is newer */
+    uint64_t generation; /* of the same instant the higher is newer */
+    ration_circuit_state state;
+    ration_time retry_at; /* the loop's clock; RATION_NEVER_US: not known, or there is no need */
+    int64_t checks;    /* the number of the last health check that somebody was told to make; RATION_UNSET: not told */
+    ration_text cause; /* of the last change; borrowed */
+} rn_member_circuit;
+
+/* Keep an eye on the circuit that a request goes through, once: `seen` is told of every change, whoever has brought it
+ * about, and about once a second where it stands; NULL: the store does not say. It has the `ctx` of the member's
+ * options. RATION_ERR_UNKNOWN: there is none; RATION_ERR_NOMEM. */
+RATION_MUST_CHECK int rn_member_watch(rn_member *member, const ration_request *request,
+                                      void (*seen)(void *ctx, const rn_member_circuit *circuit));
+/* Something may have happened to it: ask now. */
+void rn_member_watch_now(rn_member *member);
+
 /* ---- what it is in */
 
 typedef struct rn_member_seen {

@@ -176,8 +176,11 @@ static void call_fail(rn_member_call *call)
 {
     rn_member *const m = call->member;
 
-    if (call->script == RN_SCRIPT_ADMIT)
+    if (call->script == RN_SCRIPT_ADMIT) {
         rn_member_admitted(m, call, NULL);
+    } else if (call->script == RN_SCRIPT_ADVANCE && call->route != NULL) {
+        rn_member_watched(m, NULL);
+    }
     if (is_asked(call)) {
         if (call->script == RN_SCRIPT_INSPECT)
             rn_member_inspected(m, call, NULL);
@@ -265,6 +268,8 @@ static void call_done(rn_member_call *call, const redisReply *reply)
         rn_member_call_tell(call, rn_answer_operated(reply));
     } else if (call->script == RN_SCRIPT_INSPECT) {
         rn_member_inspected(m, call, reply);
+    } else if (call->script == RN_SCRIPT_ADVANCE && call->route != NULL) {
+        rn_member_watched(m, reply);
     }
     rn_member_call_free(call);
 }

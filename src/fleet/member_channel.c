@@ -35,18 +35,19 @@ static bool is_heard(const rn_member *m, ration_text name)
     return false;
 }
 
-static void listen_at(rn_member *m, ration_text provider)
+void rn_member_listen_at(rn_member *m, ration_text provider, const char *what, ration_text whose,
+                         rn_store_message *message)
 {
     rn_member_channel *channel = NULL;
     ration_text name;
 
-    if (rn_call_channel(&m->call, provider, &name) != RATION_OK || is_heard(m, name))
+    if (rn_call_channel(&m->call, provider, what, whose, &name) != RATION_OK || is_heard(m, name))
         return;
     channel = rn_mem_zalloc(&m->mem, 1, sizeof *channel);
     if (channel == NULL)
         return;
     channel->name = rn_mem_textdup(&m->mem, name);
-    if (channel->name == NULL || rn_store_subscribe(m->store, name, on_message, m) != RATION_OK) {
+    if (channel->name == NULL || rn_store_subscribe(m->store, name, message, m) != RATION_OK) {
         rn_mem_free(&m->mem, channel->name);
         rn_mem_free(&m->mem, channel);
         return;
@@ -60,7 +61,7 @@ void rn_member_listen(rn_member *m)
 
     rn_member_call_for(m, m->world);
     for (size_t i = 0; i < book->provider_count; i++)
-        listen_at(m, book->providers[i].name);
+        rn_member_listen_at(m, book->providers[i].name, "wake:", m->call.member, on_message);
 }
 
 void rn_member_channels_fini(rn_member *m)

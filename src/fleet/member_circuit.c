@@ -84,6 +84,7 @@ void rn_member_tell_circuit(rn_member *m, rn_member_world *world, const rn_fleet
     };
     if (due) {
         one->event.event.account = account->name;
+        one->event.event.value = what->before;
         check_add(m, account->name, what);
     } else if (rn_time_known(ration_time_of(what->value))) {
         one->event.event.decision.retry_at = rn_member_local(m, ration_time_of(what->value));
@@ -126,6 +127,10 @@ void rn_member_circuits_advance(rn_member *m)
 {
     const rn_book *const book = &m->world->rules.book;
 
+    if (m->watch.route != NULL) {
+        rn_member_watch_now(m);
+        return;
+    }
     for (size_t i = 0; i < book->provider_count; i++) {
         rn_member_call *const call =
             has_checks(&book->providers[i]) ? rn_member_call_plain(m, RN_SCRIPT_ADVANCE, m->world) : NULL;

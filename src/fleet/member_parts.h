@@ -190,6 +190,12 @@ struct rn_member {
     rn_member_event *taken; /* whose texts are borrowed until the next is taken */
     struct rn_member_channels channels;
     struct rn_member_due_checks checks;
+    struct {
+        rn_member_world *world; /* held, as is the route; NULL: none is watched */
+        rn_route *route;
+        void (*seen)(void *ctx, const rn_member_circuit *circuit);
+        bool asked, again; /* a call is out; something has happened since */
+    } watch;
     struct rn_member_calls calls, later;
     size_t call_count, later_count;
     rn_timer again; /* the calls of `later` */
@@ -338,10 +344,19 @@ int rn_member_inspect_write(rn_member *m, const rn_member_call *call);
 /* Its answer; NULL: there is none. */
 void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisReply *reply);
 
+/* ---- member_watch.c */
+
+/* The answer to a call that asks for the circuit that is watched; NULL: there is none. */
+void rn_member_watched(rn_member *m, const redisReply *reply);
+void rn_member_watch_fini(rn_member *m);
+
 /* ---- member_channel.c */
 
 /* Listen at all providers of the present rules. Where that is not possible waiters are heard of all the same, later. */
 void rn_member_listen(rn_member *m);
+/* At one channel of a provider (`rn_call_channel`); the scratch is for its rules. `message` has the member. */
+void rn_member_listen_at(rn_member *m, ration_text provider, const char *what, ration_text whose,
+                         rn_store_message *message);
 void rn_member_channels_fini(rn_member *m);
 
 /* ---- member_salt.c */

@@ -2,10 +2,12 @@
 """docs/reference/fleet-clients.md: each row names a test, and each test that is named exists."""
 import re
 
+import test_breaker_client
 import test_semaphore
 from simulated import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "fleet-clients.md").read_text()
+SCENARIOS = {"test_semaphore.py": set(test_semaphore.SAID), "test_breaker_client.py": set(test_breaker_client.SAID)}
 NAMED = re.compile(r"`(test_\w+\.(?:py|c))::(\w+)(?:\[(\w+)\])?`")
 
 
@@ -21,7 +23,7 @@ def exists(file, name, scenario):
     if file.endswith(".c"):
         return f"static void {name}(void **state)" in (ROOT / "tests" / "unit" / file).read_text()
     text = (ROOT / "tests" / "e2e" / file).read_text()
-    return f"\ndef {name}(" in text and (not scenario or scenario in test_semaphore.SAID)
+    return f"\ndef {name}(" in text and (not scenario or scenario in SCENARIOS[file])
 
 
 def test_every_row_names_tests_that_exist():
@@ -36,4 +38,5 @@ def test_every_row_names_tests_that_exist():
 
 def test_every_scenario_is_named():
     """One that guards nothing that is promised would be one too many."""
-    assert set(test_semaphore.SAID) == {scenario for _, _, scenario in NAMED.findall(PAGE) if scenario}
+    for file, scenarios in SCENARIOS.items():
+        assert scenarios == {scenario for named, _, scenario in NAMED.findall(PAGE) if scenario and named == file}

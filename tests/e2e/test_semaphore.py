@@ -54,8 +54,8 @@ def said(url, scenario):
 class Asked:
     """A program that lets the test do something in between."""
 
-    def __init__(self, url, scenario):
-        self.process = subprocess.Popen([CLIENT, url, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, url, scenario, client=CLIENT):
+        self.process = subprocess.Popen([client, url, scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
 
     def says(self, count):

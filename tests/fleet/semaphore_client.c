@@ -9,24 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define MS INT64_C(1000)
-
-static void must(int err, const char *what)
-{
-    if (err != RATION_OK) {
-        (void)printf("%s: %s\n", what, ration_err_text(err));
-        exit(EXIT_FAILURE);
-    }
-}
-
-static void pause_ms(int64_t ms)
-{
-    const struct timespec span = {ms / 1000, ms % 1000 * 1000000};
-
-    (void)nanosleep(&span, NULL);
-}
+#include "stranger.h"
 
 /* ---- what a semaphore tells */
 
@@ -88,17 +72,6 @@ static void await(const int *count)
         pause_ms(50);
 }
 
-/* Let the test do something: it answers with a line. */
-static void your_turn(const char *what)
-{
-    char line[8];
-
-    (void)puts(what);
-    (void)fflush(stdout);
-    if (fgets(line, sizeof line, stdin) == NULL)
-        exit(EXIT_FAILURE);
-}
-
 /* ---- two processes in one */
 
 static const ration_class_rule classes[] = {{"fast", {1, 2}}, {"slow", {0, 0}}, {"idle", {0, 0}}};
@@ -123,11 +96,9 @@ static ration_semaphore_options options_of(int64_t limit)
 
 static process start(const char *url, const ration_semaphore_options *options)
 {
-    const ration_fleet_options fleet = {.redis = url, .connect_timeout_us = 5000 * MS, .command_timeout_us = 5000 * MS};
-    process p = {NULL, NULL};
+    process p = {fleet_of(url), NULL};
     ration_fault fault = {.path = ""};
 
-    must(ration_fleet_new(&fleet, &p.fleet), "fleet");
     if (ration_semaphore_new(p.fleet, options, &p.semaphore, &fault) != RATION_OK) {
         (void)printf("%s: %s\n", fault.path, fault.text);
         exit(EXIT_FAILURE);
@@ -175,14 +146,6 @@ typedef struct waiting {
     int64_t ended_us;
     pthread_t thread;
 } waiting;
-
-static int64_t clock_us(void)
-{
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    return at.tv_sec * 1000 * MS + at.tv_nsec / 1000;
-}
 
 static void *wait_main(void *ctx)
 {
@@ -687,10 +650,7 @@ static void unheard(const char *url)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(const char *url);
-    } scenarios[] = {
+    static const scenario scenarios[] = {
         {"shared", shared},   {"throttled", throttled}, {"endings", endings}, {"classes", by_class},
         {"wrapped", wrapped}, {"renewed", renewed},     {"away", away},       {"hold", hold},
         {"faults", faults},   {"bounds", bounds},       {"growth", growth},   {"softened", softened},
@@ -698,11 +658,5 @@ int main(int argc, char **argv)
         {"healed", healed},   {"bereft", bereft},       {"unheard", unheard}, {"crowd", crowd},
     };
 
-    for (size_t i = 0; argc == 3 && i < sizeof scenarios / sizeof scenarios[0]; i++) {
-        if (strcmp(argv[2], scenarios[i].name) == 0) {
-            scenarios[i].run(argv[1]);
-            return EXIT_SUCCESS;
-        }
-    }
-    return EXIT_FAILURE;
+    return scenario_run(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
 }

@@ -14,7 +14,8 @@
 -- the account, its target and credential, that came first: the health checks are its own.
 --
 -- Whoever brings a health check about is told of it, and nobody else: it runs the check. The check's number goes with
--- its answer, so that a late answer to an earlier one is none.
+-- its answer, so that an answer is none once somebody has been told of a later one. One that falls due in the very call
+-- that brings an answer is answered by it.
 local function circuits_make()
     local CONSECUTIVE, COUNT, SAMPLING = 1, 2, 3
     local STRATEGY, THRESHOLD, NUM, DEN, SIZE, DURATION, MINIMUM, BY_PROBES, PROBES, INITIAL, TIMES, PER, LONGEST, IDLE,
@@ -399,10 +400,21 @@ local function circuits_make()
         end
     end
 
+    local function health_forget(c)
+        for i = #events, 1, -1 do
+            if events[i][1] == 'health' and events[i][3] == c.name then
+                table.remove(events, i)
+            end
+        end
+    end
+
     -- What a health check came to; `number`: which, nil: nobody asked for it.
     local function health(c, ok, number)
-        if number and number ~= c.checks then
+        if number and number ~= c.checks - (c.handed or 0) then
             return
+        end
+        if number then
+            health_forget(c)
         end
         changed(c)
         c.check_out = false
@@ -433,6 +445,7 @@ local function circuits_make()
         local due_at = c.until_at + more * span
 
         c.check_out, c.checks, c.until_at = true, c.checks + 1, after(due_at, span)
+        c.handed = (c.handed or 0) + 1
         happened('health', c.name, c.checks, false, c.owner[1])
         changed(c)
     end
