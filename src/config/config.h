@@ -149,6 +149,8 @@ typedef struct rn_fleet_settings {
     int64_t local_limit; /* leases that are granted while it is away; RATION_UNSET: none */
     int64_t lease_ttl_us, waiter_ttl_us;
     int64_t replicas; /* that must have a grant before it is given out */
+    int64_t prefetch; /* units of rate and quota limits that are taken at once; 1: each request asks for its own */
+    int64_t prefetch_ttl_us;
 } rn_fleet_settings;
 
 /* How long the listeners wait for clients. */

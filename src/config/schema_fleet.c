@@ -125,6 +125,27 @@ static const rn_key fleet_keys[] = {
      .doc =
          "How many replicas must have a grant before it is given out: fewer grants are forgotten at a fail-over, each "
          "one takes longer."},
+    {.name = "prefetch",
+     .type = &rn_type_integer,
+     .fallback = "1",
+     .min = 1,
+     .max = 10000,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.fleet.prefetch),
+     .doc =
+         "So many requests a process takes at once where all limits of a request are `rate` and `quota`, and lets them "
+         "go by itself. In any stretch of time up to so many more than a rate allows may leave, for each process. `1`: "
+         "each request asks."},
+    {.name = "prefetchTtl",
+     .type = &rn_type_duration,
+     .fallback = "1s",
+     .min = 10000,
+     .max = 60 * SECOND,
+     .flags = RN_KEY_LOCAL,
+     AT(rn_config_model, settings.fleet.prefetch_ttl_us),
+     .doc =
+         "What of them is not used by then goes back. So long others may be refused for want of units that one process "
+         "has and does not need."},
     END,
 };
 const rn_object rn_schema_fleet = {.name = "fleet",

@@ -152,7 +152,7 @@ void rn_call_circuit_key(rn_call *call, const rn_route *route)
     key_end(call);
 }
 
-static int keys_write(rn_call *call, const rn_route *route, ration_text id)
+int rn_call_route_keys(rn_call *call, const rn_route *route, ration_text id)
 {
     if (route->count + 4 > RN_CALL_KEYS_MAX)
         return RATION_ERR_FULL;
@@ -490,6 +490,11 @@ static void write_counters(rn_call *call, const rn_route *route, counter_call wh
     }
 }
 
+void rn_call_counters(rn_call *call, const rn_route *route, int64_t cost)
+{
+    write_counters(call, route, (counter_call){.cost = cost, .hold_us = RATION_UNSET});
+}
+
 void rn_call_owner(rn_pack *out, const rn_account *account)
 {
     rn_pack_array(out, 3);
@@ -618,7 +623,7 @@ int rn_call_written(const rn_call *call)
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
 {
     rn_pack *const out = &call->argument;
-    const int err = keys_write(call, route, ask->id);
+    const int err = rn_call_route_keys(call, route, ask->id);
 
     if (err != RATION_OK)
         return err;
@@ -639,15 +644,16 @@ int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask)
     return rn_call_written(call);
 }
 
-int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response)
+int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response,
+                    const ration_outcome *said)
 {
-    const rn_reading reading = rn_response_read(&route->provider->rule.errors, response);
-    const int err = keys_write(call, route, id);
+    const rn_reading reading = rn_call_reading(route, response, said);
+    const int err = rn_call_route_keys(call, route, id);
     lease_news news = {
         .outcome = ration_outcome_name(reading.outcome),
         .cost = RATION_UNSET,
         .retry_at = {RATION_NEVER_US},
-        .status = response->status != 0,
+        .status = response->status != 0 || said != NULL,
         .limited = reading.rate_limited,
         .success = reading.success,
     };
@@ -665,7 +671,7 @@ int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const 
 
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end)
 {
-    const int err = keys_write(call, route, id);
+    const int err = rn_call_route_keys(call, route, id);
     const lease_news news = {
         .outcome = ration_outcome_name(end->outcome),
         .cost = end->cost,
@@ -697,7 +703,10 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
     case RN_SCRIPT_ADMIT:
         return rn_call_admit(call, what->route, what->ask);
     case RN_SCRIPT_OBSERVE:
-        return rn_call_observe(call, what->route, what->id, what->response);
+        return rn_call_observe(call, what->route, what->id, what->response, what->said);
+    case RN_SCRIPT_PREFETCH:
+    case RN_SCRIPT_SETTLE:
+        return rn_call_block(call, what);
     case RN_SCRIPT_RELEASE:
         return rn_call_release(call, what->route, what->id, what->end);
     case RN_SCRIPT_CANCEL:

@@ -65,7 +65,8 @@ typedef struct rn_call_ask {
     bool enter; /* it was granted elsewhere: take, whatever is there */
     bool again; /* with it: it was here before, and has spent what it spends */
     bool enforcer;
-    bool health; /* a health check: no circuit is in its way */
+    bool health;   /* a health check: no circuit is in its way */
+    int64_t units; /* of a block: so many times what one request takes, at most; 0: it is none */
 } rn_call_ask;
 
 /* A member shows that it is alive. */
@@ -78,7 +79,8 @@ typedef struct rn_call_beating {
 /* The end of a lease. */
 typedef struct rn_call_end {
     ration_outcome outcome;
-    int64_t cost; /* RATION_UNSET: as it was charged */
+    int64_t cost;  /* RATION_UNSET: as it was charged */
+    int64_t units; /* RN_SCRIPT_SETTLE: a block goes on, of which so much counts where requests are counted */
 } rn_call_end;
 
 /* Borrows book and name. */
@@ -118,7 +120,9 @@ typedef struct rn_call_inspection {
 
 /* Each writes keys and argument anew. RATION_ERR_NOMEM; RATION_ERR_FULL: too many limits. */
 int rn_call_admit(rn_call *call, const rn_route *route, const rn_call_ask *ask);
-int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response);
+/* `said`: all that is known of the response; NULL: it is there. */
+int rn_call_observe(rn_call *call, const rn_route *route, ration_text id, const ration_response *response,
+                    const ration_outcome *said);
 int rn_call_release(rn_call *call, const rn_route *route, ration_text id, const rn_call_end *end);
 int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
 /* A renewal or a collect: of leases, and of waiters of the member, at a provider; at most RN_CALL_IDS_MAX. */
@@ -143,6 +147,7 @@ typedef struct rn_call_what {
     const ration_counter_name *counter;
     const rn_call_ask *ask;
     const ration_response *response;
+    const ration_outcome *said; /* an observation without a response; NULL: there is one */
     const rn_call_end *end;
     const rn_call_beating *beat;
     const rn_call_health *health;

@@ -120,6 +120,7 @@ int rn_member_rules(rn_member *m, const ration_rules *rules, char *fault)
 
     if (err != RATION_OK)
         return err;
+    rn_member_blocks_close(m);
     rn_member_listen(m);
     rn_member_figures_reload(m);
     rn_member_unhold(m, was);
@@ -192,6 +193,11 @@ static rn_member_call *tell(rn_member *m, rn_script_name script, const rn_member
     return rn_member_call_new(m, script, lease);
 }
 
+static bool is_held(const rn_member_lease *lease)
+{
+    return lease->stage == RN_OURS_HELD || lease->stage == RN_OURS_LOCAL || lease->stage == RN_OURS_PART;
+}
+
 static int member_release(rn_decider *d, ration_time now, ration_lease handle, const ration_completion *completion)
 {
     const ration_completion usual = RATION_COMPLETION_INIT;
@@ -200,12 +206,14 @@ static int member_release(rn_decider *d, ration_time now, ration_lease handle, c
     rn_member_lease *const lease = rn_member_lease_find(m, handle);
 
     (void)now;
-    if (lease == NULL || (lease->stage != RN_OURS_HELD && lease->stage != RN_OURS_LOCAL))
+    if (lease == NULL || !is_held(lease))
         return RATION_ERR_UNKNOWN;
 
     /* One that is being entered is known there when this comes; one that the store never knew, it does not mind. */
-    rn_member_call *const call = tell(m, RN_SCRIPT_RELEASE, lease);
+    rn_member_call *const call = lease->stage != RN_OURS_PART ? tell(m, RN_SCRIPT_RELEASE, lease) : NULL;
 
+    if (lease->stage == RN_OURS_PART)
+        rn_member_block_release(m, lease, how);
     if (call != NULL) {
         call->end = (rn_call_end){.outcome = how->outcome, .cost = how->cost};
         rn_member_call_send(m, call);
@@ -249,24 +257,34 @@ static bool response_copy(rn_member *m, rn_member_call *call, const ration_respo
     return true;
 }
 
+rn_member_call *rn_member_call_response(rn_member *m, const rn_member_lease *lease, const ration_response *response,
+                                        bool with_body)
+{
+    rn_member_call *const call = tell(m, RN_SCRIPT_OBSERVE, lease);
+
+    if (call == NULL || response_copy(m, call, response, with_body))
+        return call;
+    rn_member_call_free(call);
+    return NULL;
+}
+
 static int member_observe(rn_decider *d, ration_time now, ration_lease handle, const ration_response *response)
 {
     rn_member *const m = member_of(d);
-    const rn_member_lease *const lease = rn_member_lease_find(m, handle);
+    rn_member_lease *const lease = rn_member_lease_find(m, handle);
 
     (void)now;
-    if (lease == NULL || (lease->stage != RN_OURS_HELD && lease->stage != RN_OURS_LOCAL))
+    if (lease == NULL || !is_held(lease))
         return RATION_ERR_UNKNOWN;
+    if (lease->stage == RN_OURS_PART)
+        return rn_member_block_observe(m, lease, response);
 
     const ration_error_rule *const rule = &lease->route->provider->rule.errors;
-    rn_member_call *const call = tell(m, RN_SCRIPT_OBSERVE, lease);
+    rn_member_call *const call = rn_member_call_response(m, lease, response, rule->body_contains != NULL);
 
     m->totals.rate_limited += rn_response_read(rule, response).rate_limited;
-    if (call == NULL || !response_copy(m, call, response, rule->body_contains != NULL)) {
-        if (call != NULL)
-            rn_member_call_free(call);
+    if (call == NULL)
         return RATION_ERR_NOMEM;
-    }
     rn_member_call_send(m, call);
     return RATION_OK;
 }
@@ -277,7 +295,7 @@ static int member_renew(rn_decider *d, ration_time now, ration_lease handle)
     rn_member_lease *const lease = rn_member_lease_find(m, handle);
 
     (void)now;
-    if (lease == NULL || (lease->stage != RN_OURS_HELD && lease->stage != RN_OURS_LOCAL))
+    if (lease == NULL || !is_held(lease))
         return RATION_ERR_UNKNOWN;
     if (lease->own)
         rn_member_lease_alive(m, lease);
@@ -326,6 +344,7 @@ static void drain(rn_member *m)
             rn_member_tell_refused(m, TAILQ_FIRST(&m->stages[stages[i]]), &decision);
         }
     }
+    rn_member_blocks_close(m);
 }
 
 static int member_operate(rn_decider *d, ration_time now, ration_op op, const ration_counter_name *counter,
@@ -371,6 +390,11 @@ static void batch_add(rn_member *m, batch *all, const rn_member_lease *lease)
 
 static void held_due(rn_member *m, rn_member_lease *lease, batch *renewals)
 {
+    if (lease->stage == RN_OURS_BLOCK) {
+        if (rn_member_block_due(m, lease))
+            batch_add(m, renewals, lease);
+        return;
+    }
     if (lease->own) {
         rn_member_tell_lost(m, lease);
         return;
@@ -451,7 +475,7 @@ static int member_report(rn_decider *d, ration_time now, ration_report_kind kind
         (reporter->counter != NULL || reporter->penalty != NULL))
         rn_member_figures_report(m, reporter);
     for (uint32_t i = 0; kind == RATION_REPORT_LEASES && reporter->lease != NULL && i < m->slot_count; i++) {
-        if (m->slots[i].lease != NULL)
+        if (m->slots[i].lease != NULL && m->slots[i].lease->stage != RN_OURS_BLOCK)
             report_lease(m, m->slots[i].lease, reporter);
     }
     return RATION_OK;
@@ -462,7 +486,7 @@ static void member_totals(const rn_decider *d, ration_totals *out)
     const rn_member *const m = looked_at(d);
 
     *out = m->totals;
-    out->held = m->stage_sizes[RN_OURS_HELD] + m->stage_sizes[RN_OURS_LOCAL];
+    out->held = m->stage_sizes[RN_OURS_HELD] + m->stage_sizes[RN_OURS_LOCAL] + m->stage_sizes[RN_OURS_PART];
     out->waiting = m->stage_sizes[RN_OURS_ASKING] + m->stage_sizes[RN_OURS_WAITING];
     out->counters = m->figures.size;
 }
@@ -481,8 +505,10 @@ void rn_member_look(const rn_member *m, rn_member_status *out)
         .unavailable = m->unavailable,
         .told_late = m->later_count,
         .told_never = m->told_never,
+        .prefetched = m->prefetched,
         .last_error = m->last_error,
     };
+    out->prefetched.held = m->prefetched.taken - m->prefetched.spent - m->prefetched.returned - m->prefetched.lost;
     for (size_t i = 0; i < m->peer_count; i++)
         out->config_differs = out->config_differs || strcmp(m->seen[i].config, m->config) != 0;
     for (int i = 0; i < RN_SCRIPT_COUNT && out->script_count < RN_MEMBER_SCRIPTS; i++) {
@@ -567,6 +593,7 @@ void rn_member_leave(rn_member *m, void (*done)(void *ctx), void *ctx)
 {
     m->left = done;
     m->left_ctx = ctx;
+    rn_member_blocks_close(m);
     rn_member_beat_leave(m);
     rn_loop_defer_next(m->loop, &m->leave);
 }
@@ -641,6 +668,7 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
         TAILQ_INIT(&m->stages[i]);
     TAILQ_INIT(&m->events);
     SLIST_INIT(&m->channels);
+    rn_member_blocks_init(m);
     rn_heap_init(&m->due, &m->mem, due_less);
     rn_member_calls_init(m);
     rn_member_beat_init(m);
@@ -684,6 +712,7 @@ void rn_member_free(rn_member *m)
     rn_member_channels_fini(m);
     rn_member_circuits_fini(m);
     rn_member_watch_fini(m);
+    rn_member_blocks_fini(m);
     for (size_t i = 0; i < RN_OURS_STAGES; i++) {
         while (!TAILQ_EMPTY(&m->stages[i]))
             rn_member_lease_free(m, TAILQ_FIRST(&m->stages[i]));

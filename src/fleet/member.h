@@ -34,6 +34,8 @@ typedef struct rn_member_settings {
     int64_t local_limit; /* RATION_UNSET: none is granted while the store is away */
     int64_t lease_ttl_us, waiter_ttl_us;
     unsigned replicas;
+    int64_t prefetch;        /* units that are taken at once; below 2: each request asks for itself */
+    int64_t prefetch_ttl_us; /* what of them is not used goes back */
 } rn_member_settings;
 
 /* All is borrowed for the call but the loop and `ctx`. */
@@ -145,6 +147,15 @@ typedef struct rn_member_script {
 
 #define RN_MEMBER_SCRIPTS 16
 
+/* Units of blocks, since the start: what has been taken is held, spent, returned or lost. */
+typedef struct rn_member_prefetched {
+    uint64_t taken;
+    uint64_t spent;
+    uint64_t returned;
+    uint64_t lost; /* the store had forgotten who held them */
+    uint64_t held;
+} rn_member_prefetched;
+
 typedef struct rn_member_status {
     rn_member_state state;
     ration_time since;
@@ -154,10 +165,11 @@ typedef struct rn_member_status {
     bool config_differs; /* of some member that is alive */
     int64_t figures_us;  /* old is what reports tell of counters; RATION_UNSET: nothing has been told yet */
     uint64_t local_leases;
-    int64_t local_limit;    /* RATION_UNSET: none */
-    uint64_t unavailable;   /* times that the store went away */
-    uint64_t told_late;     /* calls that wait to be made again */
-    uint64_t told_never;    /* calls that were given up: the store was away for too long */
+    int64_t local_limit;  /* RATION_UNSET: none */
+    uint64_t unavailable; /* times that the store went away */
+    uint64_t told_late;   /* calls that wait to be made again */
+    uint64_t told_never;  /* calls that were given up: the store was away for too long */
+    rn_member_prefetched prefetched;
     const char *last_error; /* of the store; "": there was none */
     rn_member_script scripts[RN_MEMBER_SCRIPTS];
     size_t script_count;

@@ -77,9 +77,14 @@ static int ask_for(rn_member *m, rn_route *route, const ration_request *request,
     const ration_lease handle = lease->handle;
     const ration_priority priority = lease->priority;
 
-    if (rn_member_is_away(m)) {
+    const rn_member_served served = rn_member_block_serve(m, lease);
+
+    if (served == RN_SERVED_GRANTED) {
+        *out = (ration_decision){
+            .result = RATION_GRANTED, .at = rn_member_now(m), .retry_at = {RATION_NEVER_US}, .facts = RN_NO_FACTS};
+    } else if (served == RN_SERVED_NOT && rn_member_is_away(m)) {
         rn_member_decide(m, lease, out);
-    } else if (rn_member_ask(m, lease)) {
+    } else if (served == RN_SERVED_PARKED || rn_member_ask(m, lease)) {
         *out = (ration_decision){.result = RATION_PENDING, .at = rn_member_now(m), .facts = RN_NO_FACTS};
     } else {
         rn_member_lease_free(m, lease);
@@ -229,29 +234,37 @@ bool rn_member_wait_due(rn_member *m, rn_member_lease *lease, ration_time now)
 
 /* ---- no answer */
 
+bool rn_member_alone(rn_member *m, rn_member_lease *lease)
+{
+    ration_decision decision;
+
+    rn_member_decide(m, lease, &decision);
+    if (decision.result == RATION_GRANTED) {
+        rn_member_tell_granted(m, lease);
+        if (lease->ask.dry)
+            rn_member_lease_end(m, lease);
+        return true;
+    }
+    if (lease->waits && rn_time_before(rn_member_now(m), lease->deadline)) {
+        wait_for(m, lease);
+        return true;
+    }
+    rn_member_tell_refused(m, lease, &decision);
+    return false;
+}
+
 static void unanswered(rn_member *m, const rn_member_call *call, rn_member_lease *lease)
 {
     const bool broke = rn_sub(rn_member_now(m).us, call->sent_at.us) < m->settings.command_us / 2;
-    ration_decision decision;
 
     if (broke && !rn_member_is_away(m) && lease->tries < TRIES) {
         lease->tries++;
         if (rn_member_ask(m, lease))
             return;
     }
-    rn_member_decide(m, lease, &decision);
-    if (decision.result == RATION_GRANTED) {
-        rn_member_tell_granted(m, lease);
-        if (lease->ask.dry)
-            rn_member_lease_end(m, lease);
-    } else if (lease->waits && rn_time_before(rn_member_now(m), lease->deadline)) {
-        wait_for(m, lease);
-    } else {
-        rn_member_tell_refused(m, lease, &decision);
-        if (!call->ask.dry) {
-            withdraw(m, call, RN_SCRIPT_CANCEL);
-            withdraw(m, call, RN_SCRIPT_RELEASE);
-        }
+    if (!rn_member_alone(m, lease) && !call->ask.dry) {
+        withdraw(m, call, RN_SCRIPT_CANCEL);
+        withdraw(m, call, RN_SCRIPT_RELEASE);
     }
 }
 
@@ -374,7 +387,7 @@ void rn_member_enter(rn_member *m, rn_member_lease *lease)
     if (call == NULL)
         return; /* at its next renewal */
     call->ask.enter = true;
-    call->ask.again = lease->stage == RN_OURS_HELD;
+    call->ask.again = lease->stage != RN_OURS_LOCAL;
     rn_member_call_send(m, call);
 }
 
@@ -388,4 +401,5 @@ void rn_member_enter_all(rn_member *m)
         TAILQ_FOREACH (lease, &m->stages[stages[i]], link)
             rn_member_enter(m, lease);
     }
+    rn_member_blocks_enter(m);
 }

@@ -154,6 +154,7 @@ static bool is_asked(const rn_member_call *call)
 {
     switch (call->script) {
     case RN_SCRIPT_ADMIT:
+    case RN_SCRIPT_PREFETCH:
     case RN_SCRIPT_COLLECT:
     case RN_SCRIPT_ADVANCE:
     case RN_SCRIPT_OPERATE:
@@ -161,6 +162,7 @@ static bool is_asked(const rn_member_call *call)
         return true;
     case RN_SCRIPT_OBSERVE:
     case RN_SCRIPT_RELEASE:
+    case RN_SCRIPT_SETTLE:
     case RN_SCRIPT_RENEW:
     case RN_SCRIPT_CANCEL:
     case RN_SCRIPT_HEALTH:
@@ -178,6 +180,8 @@ static void call_fail(rn_member_call *call)
 
     if (call->script == RN_SCRIPT_ADMIT) {
         rn_member_admitted(m, call, NULL);
+    } else if (call->script == RN_SCRIPT_PREFETCH) {
+        rn_member_block_answered(m, call, NULL);
     } else if (call->script == RN_SCRIPT_ADVANCE && call->route != NULL) {
         rn_member_watched(m, NULL);
     }
@@ -199,9 +203,11 @@ static void call_fail(rn_member_call *call)
  */
 static void lost_one(rn_member *m, rn_member_lease *lease)
 {
-    if (lease->own) {
+    if (lease->stage == RN_OURS_BLOCK) {
+        rn_member_block_lost(m, lease);
+    } else if (lease->stage == RN_OURS_HELD && lease->own) {
         rn_member_tell_lost(m, lease);
-    } else {
+    } else if (lease->stage == RN_OURS_HELD) {
         rn_member_enter(m, lease);
     }
 }
@@ -213,7 +219,7 @@ static void lost_take(rn_member *m, const redisReply *reply)
     for (size_t i = 0; rn_answer_lost(reply, i, &lost); i++) {
         rn_member_lease *const lease = rn_member_lease_named(m, lost.id);
 
-        if (lease != NULL && lease->stage == RN_OURS_HELD)
+        if (lease != NULL)
             lost_one(m, lease);
     }
 }
@@ -249,7 +255,7 @@ static void renewed_take(rn_member *m, const rn_member_call *call, const redisRe
         const size_t gone = (size_t)rn_answer_number(reply, i, 0) - 1;
         rn_member_lease *const lease = gone < call->many_count ? rn_member_lease_find(m, call->many[gone]) : NULL;
 
-        if (lease != NULL && lease->stage == RN_OURS_HELD)
+        if (lease != NULL)
             lost_one(m, lease);
     }
 }
@@ -260,6 +266,8 @@ static void call_done(rn_member_call *call, const redisReply *reply)
 
     if (call->script == RN_SCRIPT_ADMIT) {
         rn_member_admitted(m, call, reply);
+    } else if (call->script == RN_SCRIPT_PREFETCH) {
+        rn_member_block_answered(m, call, reply);
     } else if (call->script == RN_SCRIPT_RENEW) {
         renewed_take(m, call, reply);
     } else if (call->script == RN_SCRIPT_COLLECT) {
@@ -336,6 +344,7 @@ static int call_write(rn_member *m, const rn_member_call *call)
                                                   : ration_text_of(call->name),
         .ask = &call->ask,
         .response = &call->response,
+        .said = call->has_said ? &call->said : NULL,
         .end = &call->end,
         .health = &call->health,
         .operation = &operation,
@@ -409,6 +418,11 @@ void rn_member_call_many(rn_member *m, rn_script_name script, const rn_member_le
     rn_member_call_send(m, call);
 }
 
+static bool is_told(rn_script_name script)
+{
+    return script == RN_SCRIPT_OBSERVE || script == RN_SCRIPT_SETTLE || script == RN_SCRIPT_RELEASE;
+}
+
 /*
  * What is told of a lease comes after what has been told of it: a script that a server does not know is given to it,
  * and is run after what was sent behind it. True: it is sent once that is answered.
@@ -418,7 +432,7 @@ static bool call_follows(rn_member *m, rn_member_call *call)
     rn_member_lease *const lease = rn_member_lease_find(m, call->lease);
     rn_member_call *before;
 
-    if (lease == NULL || (call->script != RN_SCRIPT_OBSERVE && call->script != RN_SCRIPT_RELEASE))
+    if (lease == NULL || !is_told(call->script))
         return false;
     before = lease->told;
     lease->told = call;

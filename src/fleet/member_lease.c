@@ -171,6 +171,7 @@ static void event_forget(rn_member *m, rn_member_event *event)
 
 void rn_member_lease_free(rn_member *m, rn_member_lease *lease)
 {
+    rn_member_block_leave(m, lease);
     if (lease->stage != RN_OURS_OVER)
         slot_give_back(m, lease);
     rn_heap_remove(&m->due, &lease->node);
@@ -185,6 +186,7 @@ void rn_member_lease_free(rn_member *m, rn_member_lease *lease)
 
 void rn_member_lease_end(rn_member *m, rn_member_lease *lease)
 {
+    rn_member_block_leave(m, lease);
     slot_give_back(m, lease);
     rn_heap_remove(&m->due, &lease->node);
     rn_member_lease_enter(m, lease, RN_OURS_OVER);

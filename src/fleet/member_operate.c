@@ -71,6 +71,7 @@ int rn_member_operate(rn_member *m, ration_op op, const ration_counter_name *cou
     call->units = units;
     call->listener = listener;
     listener->call = call;
+    rn_member_blocks_close(m); /* so that what is done holds here at once */
     rn_member_call_send(m, call);
     return RATION_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "fleet/answer.h"
+#include "fleet/block.h"
 #include "fleet/figures.h"
 #include "fleet/member.h"
 #include "fleet/rules.h"
@@ -43,6 +44,8 @@ typedef enum rn_member_stage {
     RN_OURS_WAITING,    /* it waits for its turn */
     RN_OURS_HELD,       /* the store has it */
     RN_OURS_LOCAL,      /* granted while the store was away, which does not know of it yet */
+    RN_OURS_PART,       /* granted here, of a block */
+    RN_OURS_BLOCK,      /* no request's: a block's */
     RN_OURS_OVER,       /* its handle is dead; it is kept for its events */
     RN_OURS_STAGES,
 } rn_member_stage;
@@ -71,9 +74,34 @@ typedef struct rn_member_lease {
     int tries;                   /* of an admission whose connection broke */
     struct rn_member_call *told; /* the last that was told of it and is not answered */
     rn_member_event answer, lost;
+    struct rn_member_block *block; /* BLOCK: its own; PART: of which it is; ASKING: that it waits for; else NULL */
+    TAILQ_ENTRY(rn_member_lease) parked;
+    bool heard; /* PART: the store knows what came of it, or need not */
 } rn_member_lease;
 
 TAILQ_HEAD(rn_member_leases, rn_member_lease);
+
+typedef enum rn_member_block_state {
+    RN_BLOCK_ASKED = 0,
+    RN_BLOCK_OPEN,    /* requests are granted from it */
+    RN_BLOCK_CLOSED,  /* no more are; it is held until the last of them has ended */
+    RN_BLOCK_RESTING, /* there is none: the store would not give one, and is not asked again for a while */
+} rn_member_block_state;
+
+/* Units that have been taken at once for the requests of a route. See member_prefetch.c. */
+typedef struct rn_member_block {
+    rn_map_node node; /* in `blocks` by its route, unless CLOSED */
+    rn_member_block_state state;
+    bool mapped;
+    bool known; /* the store has it as `settled` and `settled_cost` say */
+    bool lost;  /* the store has forgotten it, and what it was charged stays */
+    bool well;  /* one success has been told */
+    rn_block units;
+    int64_t settled, settled_cost;
+    const rn_route *route;
+    rn_member_lease *lease;
+    struct rn_member_leases parked; /* who wait for the answer */
+} rn_member_block;
 
 typedef struct rn_member_slot {
     rn_member_lease *lease; /* NULL: free */
@@ -92,6 +120,8 @@ typedef struct rn_member_call {
     char name[RN_MEMBER_NAME];
     rn_call_ask ask;
     rn_call_end end;
+    ration_outcome said; /* an observation without a response: what is known of it */
+    bool has_said;
     ration_response response;    /* its texts are in `block` */
     rn_call_health health;       /* so are its */
     ration_op op;                /* an operator's ... */
@@ -188,6 +218,8 @@ struct rn_member {
     rn_heap due;
     struct rn_member_events events;
     rn_member_event *taken; /* whose texts are borrowed until the next is taken */
+    rn_map blocks;
+    rn_member_prefetched prefetched;
     struct rn_member_channels channels;
     struct rn_member_due_checks checks;
     struct {
@@ -274,6 +306,9 @@ bool rn_member_next_event(rn_decider *d, ration_event *out);
 
 /* ---- member_call.c */
 
+/* A call with a response, whose texts it copies, about a lease; NULL: no memory. */
+rn_member_call *rn_member_call_response(rn_member *m, const rn_member_lease *lease, const ration_response *response,
+                                        bool with_body);
 /* A call about a lease, or none; it is the caller's to send. NULL: no memory. */
 rn_member_call *rn_member_call_new(rn_member *m, rn_script_name script, const rn_member_lease *lease);
 rn_member_call *rn_member_call_plain(rn_member *m, rn_script_name script, rn_member_world *world);
@@ -295,6 +330,8 @@ void rn_member_calls_fini(rn_member *m);
 int rn_member_submit(rn_decider *d, ration_time now, const ration_request *request, ration_decision *out);
 int rn_member_check(rn_decider *d, ration_time now, const ration_request *request, ration_check_mode mode,
                     ration_decision *out);
+/* There is no answer from the store: this process says what it says by itself. False: it is refused. */
+bool rn_member_alone(rn_member *m, rn_member_lease *lease);
 /* Ask the store for it. False: no memory. */
 bool rn_member_ask(rn_member *m, rn_member_lease *lease);
 /* Somebody who waited was granted or refused: if it is ours, it hears of it. */
@@ -310,6 +347,34 @@ void rn_member_collected(rn_member *m, const rn_member_call *call, const redisRe
 /* The store is back, or has forgotten them: leases that are held here become known there. */
 void rn_member_enter_all(rn_member *m);
 void rn_member_enter(rn_member *m, rn_member_lease *lease);
+
+/* ---- member_prefetch.c */
+
+typedef enum rn_member_served {
+    RN_SERVED_NOT = 0, /* the store is to be asked */
+    RN_SERVED_PARKED,  /* it will be served when the block is there */
+    RN_SERVED_GRANTED,
+} rn_member_served;
+
+/* A new request, from a block if it may be. */
+rn_member_served rn_member_block_serve(rn_member *m, rn_member_lease *lease);
+/* The store's answer to a block; NULL: there is none. */
+void rn_member_block_answered(rn_member *m, const rn_member_call *call, const redisReply *reply);
+/* What came of a PART's call: a response; its end. RATION_ERR_NOMEM. */
+int rn_member_block_observe(rn_member *m, rn_member_lease *lease, const ration_response *response);
+void rn_member_block_release(rn_member *m, rn_member_lease *lease, const ration_completion *how);
+/* A lease is none of its block any more; nothing where it has none. */
+void rn_member_block_leave(rn_member *m, rn_member_lease *lease);
+/* The block's time has come. True: its lease is to be renewed. */
+bool rn_member_block_due(rn_member *m, rn_member_lease *lease);
+/* The store has lost it. */
+void rn_member_block_lost(rn_member *m, rn_member_lease *lease);
+/* The store is back: blocks are entered, and are spent no further. */
+void rn_member_blocks_enter(rn_member *m);
+/* What is not spent goes back: other rules, or the end. */
+void rn_member_blocks_close(rn_member *m);
+void rn_member_blocks_init(rn_member *m);
+void rn_member_blocks_fini(rn_member *m);
 
 /* ---- member_circuit.c */
 

@@ -19,6 +19,8 @@ typedef enum rn_script_name {
     RN_SCRIPT_TENANTS,
     RN_SCRIPT_OPERATE,
     RN_SCRIPT_INSPECT,
+    RN_SCRIPT_PREFETCH,
+    RN_SCRIPT_SETTLE,
     RN_SCRIPT_COUNT,
 } rn_script_name;
 

@@ -64,6 +64,8 @@ static int with_options(const rn_fleet_options *from, rn_member **member, member
         .lease_ttl_us = fleet->lease_ttl_us,
         .waiter_ttl_us = fleet->waiter_ttl_us,
         .replicas = (unsigned)fleet->replicas,
+        .prefetch = fleet->prefetch,
+        .prefetch_ttl_us = fleet->prefetch_ttl_us,
     };
     char fingerprint[RN_CONFIG_FINGERPRINT];
     char fault[RN_MEMBER_TEXT] = "";
@@ -164,6 +166,17 @@ static void scripts_write(const rn_member_status *status, rn_output *out)
     rn_output_close(out, ']');
 }
 
+static void prefetched_write(const rn_member_prefetched *units, rn_output *out)
+{
+    rn_output_open(out, "prefetched", '{');
+    rn_output_int(out, "taken", (int64_t)units->taken);
+    rn_output_int(out, "spent", (int64_t)units->spent);
+    rn_output_int(out, "returned", (int64_t)units->returned);
+    rn_output_int(out, "lost", (int64_t)units->lost);
+    rn_output_int(out, "held", (int64_t)units->held);
+    rn_output_close(out, '}');
+}
+
 void rn_fleet_write(const rn_member_status *status, rn_output *out)
 {
     rn_output_open(out, "fleet", '{');
@@ -179,6 +192,7 @@ void rn_fleet_write(const rn_member_status *status, rn_output *out)
     rn_output_int(out, "unavailable", (int64_t)status->unavailable);
     rn_output_int(out, "toldLate", (int64_t)status->told_late);
     rn_output_int(out, "toldNever", (int64_t)status->told_never);
+    prefetched_write(&status->prefetched, out);
     scripts_write(status, out);
     if (status->last_error[0] != '\0')
         rn_output_text(out, "lastError", ration_text_of(status->last_error));

@@ -296,6 +296,23 @@ static void fleet_unsent_dropped_series(rn_output *out, const char *name, const 
     fleet_sample(out, name, s, s->fleet.told_never);
 }
 
+static void fleet_prefetched_held_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.prefetched.held);
+}
+
+static void fleet_prefetched_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    const rn_member_prefetched *units = &s->fleet.prefetched;
+
+    if (s->fleet.id == NULL)
+        return;
+    sample(out, name, "what", "taken", units->taken);
+    sample(out, name, "what", "spent", units->spent);
+    sample(out, name, "what", "returned", units->returned);
+    sample(out, name, "what", "lost", units->lost);
+}
+
 static void fleet_calls_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     for (size_t i = 0; s->fleet.id != NULL && i < s->fleet.script_count; i++)
@@ -467,6 +484,12 @@ static const struct metric {
     {"ration_fleet_unsent_dropped_total", "counter",
      "What it was never told, because it was away for longer than that meant anything.", fleet_unsent_dropped_series,
      0},
+    {"ration_fleet_prefetched", "gauge", "Units that it has taken at once and that no request has used yet.",
+     fleet_prefetched_held_series, 0},
+    {"ration_fleet_prefetched_total", "counter",
+     "Units that it has taken at once, and what became of them: `spent`, `returned`, or `lost`, since the store had "
+     "forgotten who held them.",
+     fleet_prefetched_series, 0},
     {"ration_fleet_calls_total", "counter", "Scripts that the store has answered.", fleet_calls_series, 0},
     {"ration_fleet_call_seconds", "gauge",
      "How long that took, from sending to the answer: the median and the 99th percentile.", fleet_seconds_series, 0},

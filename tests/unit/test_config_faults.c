@@ -297,11 +297,21 @@ static const struct {
      "f:4:85: settings.fleet.onUnavailable.localLimit: it is either `refuse` or a 'localLimit'\n"},
     {"no way to go on", PROVIDER "settings: { fleet: { redis: \"redis://h\", onUnavailable: allow } }\n",
      "f:4:57: settings.fleet.onUnavailable: 'allow' is not one of: refuse\n"},
+    {"a block of nothing", PROVIDER "settings: { fleet: { redis: \"redis://h\", prefetch: 0 } }\n",
+     "f:4:52: settings.fleet.prefetch: '0' is out of range (at least 1 and at most 10000)\n"},
+    {"a block of less", PROVIDER "settings: { fleet: { redis: \"redis://h\", prefetch: -1 } }\n",
+     "f:4:52: settings.fleet.prefetch: '-1' is out of range (at least 1 and at most 10000)\n"},
+    {"a block of everything", PROVIDER "settings: { fleet: { redis: \"redis://h\", prefetch: 10001 } }\n",
+     "f:4:52: settings.fleet.prefetch: '10001' is out of range (at least 1 and at most 10000)\n"},
+    {"a block for ever", PROVIDER "settings: { fleet: { redis: \"redis://h\", prefetchTtl: 61s } }\n",
+     "f:4:55: settings.fleet.prefetchTtl: '61s' is out of range (at least 10 ms and at most 1 min)\n"},
+    {"a block without a fleet", PROVIDER "settings: { fleet: { prefetch: 100 } }\n",
+     "f:4:20: settings.fleet: the key 'redis' is missing\n"},
     {"a fleet of every form",
      PROVIDER
      "settings: { fleet: { redis: \"rediss://h:1,[::1]:2\", userEnv: U, passwordEnv: P_1, caFile: c.pem, name: f,\n"
      "  connectTimeout: 1s, commandTimeout: 10ms, backoff: 2s, onUnavailable: { localLimit: 3 }, leaseTtl: 1s,\n"
-     "  waiterTtl: 2s, wait: 1 } }\n",
+     "  waiterTtl: 2s, wait: 1, prefetch: 100, prefetchTtl: 10ms } }\n",
      ""},
     {"one address for both", PROVIDER "settings: { listen: { gateway: \"[::1]:80\", control: \"[::1]:80\" } }\n",
      "f:4:53: settings.listen.control: gateway and control have the same address\n"},

@@ -118,8 +118,8 @@ static void test_names(void **state)
 /* Each script is there, in the order of its names, and by a digest of its own. */
 static void test_scripts(void **state)
 {
-    static const char *const names[] = {"admit",  "observe", "release", "renew",   "cancel",  "collect",
-                                        "health", "advance", "beat",    "tenants", "operate", "inspect"};
+    static const char *const names[] = {"admit",   "observe", "release", "renew",   "cancel",  "collect",  "health",
+                                        "advance", "beat",    "tenants", "operate", "inspect", "prefetch", "settle"};
 
     (void)state;
     for (size_t i = 0; i < RN_SCRIPT_COUNT; i++) {

@@ -11,6 +11,7 @@
 local REMEMBERED = 60 * SECOND
 local REMEMBERED_S = '60'
 local RELEASED, HELD, WAITING, REFUSED_LATER = 0, 1, 2, 3
+local OF_MANY = 'each' -- in place of whether its status is known, for a block: each of its calls has one
 
 local lost = {} -- ids and instants of the leases that this call has taken back
 local due -- ids and instants of those to be taken back before now, while that is gone through instant by instant

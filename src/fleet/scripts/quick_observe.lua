@@ -29,7 +29,7 @@ if ARGV[2] then
 
         local state, _, _, _, _, ttl, status_seen, _, pass = unpacked(raws[2])
 
-        if state ~= 1 or pass or not ttl then
+        if state ~= 1 or pass or not ttl or status_seen and status_seen ~= true then -- a block's is told as a text
             break
         end
 
