@@ -690,8 +690,10 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
     TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers) {
         rn_share_resize(follower, engine->now, level);
         rn_mark(engine, follower, true);
-        /* A guarantee may have become too small for one whose hold is too long to borrow. */
-        if (level < before)
+    }
+    /* A guarantee may have become too small for one whose hold is too long to borrow; nobody sees some of them resized. */
+    if (level < before) {
+        TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers)
             counter_doom(engine, follower);
     }
     rn_event_offer(engine, &event, &counter->pins);
