@@ -24,14 +24,18 @@ static ration_config *config;
 static rn_fleet one;
 static rn_fleet two;
 
-static const char rules[] = "providers:\n"
-                            "  - name: p\n"
-                            "    baseUrl: http://127.0.0.1:1\n"
-                            "    limits:\n"
-                            "      - { name: slots, kind: concurrency, max: 2, scope: { by: [account] } }\n"
-                            "      - { name: rate, kind: rate, rate: 1/m, burst: 1000, scope: { by: [account] } }\n"
-                            "      - { name: daily, kind: quota, max: 1000, window: { period: day } }\n"
-                            "accounts: [ { name: a, provider: p }, { name: b, provider: p } ]\n";
+static const char rules[] =
+    "providers:\n"
+    "  - name: p\n"
+    "    baseUrl: http://127.0.0.1:1\n"
+    "    limits:\n"
+    "      - { name: slots, kind: concurrency, max: 2, scope: { by: [account] } }\n"
+    "      - { name: rate, kind: rate, rate: 1/m, burst: 1000, scope: { by: [account] } }\n"
+    "      - { name: daily, kind: quota, max: 1000, window: { period: day } }\n"
+    "  - name: q\n"
+    "    baseUrl: http://127.0.0.1:1\n"
+    "    limits: [ { name: cap, kind: adaptive, initialLimit: 3, maxLimit: 3, scope: { by: [account] } } ]\n"
+    "accounts: [ { name: a, provider: p }, { name: b, provider: p }, { name: c, provider: q } ]\n";
 
 static void open_fleet(rn_fleet *fleet, const char *name)
 {
@@ -180,6 +184,51 @@ static void test_keys_end(void **state)
     rn_fleet_forget(&one, b);
 }
 
+/* What an adaptive limit has learned stays for a week, and what is held as long as it may be. */
+static void test_adaptive_ends(void **state)
+{
+    static const int64_t day_ms = 24 * 3600 * MS;
+    const struct {
+        const char *why;
+        int64_t ttl_us; /* of one more lease */
+        int64_t days;
+    } rows[] = {
+        {"held for an hour", 3600000 * MS, 7},
+        {"held for ten days, and ten more", 10 * day_ms * MS, 20},
+        {"another for less", 3600000 * MS, 20},
+    };
+    rn_route *routes[3];
+    char key[128];
+
+    (void)state;
+    (void)snprintf(key, sizeof key, "ration:1:{%s/q}:limit:cap:c", one.rules.name);
+    for (size_t i = 0; i <= 3; i++) {
+        const char *const id = (const char *const[]){"a", "b", "c", "d"}[i];
+        ration_request request = RATION_REQUEST_INIT;
+        ration_decision decision = {0};
+
+        CHECK_ROW(i < 3 ? rows[i].why : "all are back");
+        request.account = ration_text_of("c");
+        if (i < 3) {
+            request.ttl_us = rows[i].ttl_us;
+            CHECK_EQ(rn_fleet_submit(&one, any_time, &request, ration_text_of(id), &decision, &routes[i]), RATION_OK);
+            CHECK_EQ(decision.result, RATION_GRANTED);
+        } else {
+            CHECK_EQ(rn_fleet_release(&one, any_time, routes[1], ration_text_of("b"), NULL), RATION_OK);
+            CHECK_EQ(rn_fleet_release(&one, any_time, routes[2], ration_text_of("c"), NULL), RATION_OK);
+            CHECK_EQ(rn_fleet_release(&one, any_time, routes[0], ration_text_of("a"), NULL), RATION_OK);
+        }
+
+        const int64_t left = command(2, (const char *const[]){"PTTL", key});
+        const int64_t wanted = (i < 3 ? rows[i].days : 7) * day_ms;
+
+        CHECK(left > wanted - 60 * 1000 && left < wanted + 60 * 1000);
+    }
+    CHECK_ROW(NULL);
+    for (size_t i = 0; i < 3; i++)
+        rn_fleet_forget(&one, routes[i]);
+}
+
 /* A holder that died gives back its slot, to whoever asks after its time to live. */
 static void test_lost(void **state)
 {
@@ -306,6 +355,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_repeated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scripts_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_adaptive_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trips, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clock, setup, teardown),
