@@ -28,7 +28,7 @@
     "    baseUrl: http://127.0.0.1:1\n"                                                                                \
     "    limits: [ { name: l, kind: concurrency, max: 100 } ]\n"                                                       \
     "    breaker: { " BREAKER " }\n"                                                                                   \
-    "accounts: [ { name: a, provider: p } ]\n"
+    "accounts: [ { name: a, provider: p }, { name: b, provider: p } ]\n"
 #define CONSECUTIVE(N) "strategy: consecutive, threshold: " N ", recovery: probe, backoff: { delay: 1h }"
 #define COUNT(SIZE) "strategy: count, threshold: 1/1000, minimumCalls: 2, size: " SIZE ", recovery: probe"
 #define SAMPLING(DURATION)                                                                                             \
@@ -47,6 +47,7 @@ static const char *url;
 static member members[MEMBERS];
 static size_t member_count;
 static int leases;
+static const char *account = "a"; /* that calls */
 
 /* As one more of the fleet. */
 static member *join(const char *rules, const char *name, bool tells_time)
@@ -102,7 +103,7 @@ static bool enter(member *m, int64_t at_us, int digit)
     char id[32];
 
     (void)snprintf(id, sizeof id, "%d-%d", digit, leases);
-    request.account = ration_text_of("a");
+    request.account = ration_text_of(account);
     CHECK_EQ(
         rn_fleet_submit(&m->fleet, ration_time_of(at_us), &request, ration_text_of(id), &decision, &m->routes[digit]),
         RATION_OK);
@@ -110,17 +111,22 @@ static bool enter(member *m, int64_t at_us, int digit)
     return decision.result == RATION_GRANTED;
 }
 
-static void leave(member *m, int64_t at_us, int digit, bool ok)
+static void end(member *m, int64_t at_us, int digit, ration_outcome outcome)
 {
     ration_completion completion = RATION_COMPLETION_INIT;
     char id[32];
 
     (void)snprintf(id, sizeof id, "%d-%d", digit, leases);
-    completion.outcome = ok ? RATION_OUTCOME_SUCCESS : RATION_OUTCOME_FAILURE;
+    completion.outcome = outcome;
     CHECK_EQ(rn_fleet_release(&m->fleet, ration_time_of(at_us), m->routes[digit], ration_text_of(id), &completion),
              RATION_OK);
     rn_fleet_forget(&m->fleet, m->routes[digit]);
     m->routes[digit] = NULL;
+}
+
+static void leave(member *m, int64_t at_us, int digit, bool ok)
+{
+    end(m, at_us, digit, ok ? RATION_OUTCOME_SUCCESS : RATION_OUTCOME_FAILURE);
 }
 
 /* A whole call. Is the circuit open afterwards? */
@@ -132,7 +138,7 @@ static bool opens(member *m, int64_t at_us, bool ok)
     leases++;
     if (enter(m, at_us, 0))
         leave(m, at_us, 0, ok);
-    request.account = ration_text_of("a");
+    request.account = ration_text_of(account);
     CHECK_EQ(rn_fleet_check(&m->fleet, ration_time_of(at_us), &request, RATION_CHECK_ACQUIRE, &decision), RATION_OK);
     return decision.reason == RATION_REASON_CIRCUIT_OPEN;
 }
@@ -215,7 +221,9 @@ static void test_quorum_after(void **state)
     CHECK(opens(b, 0, false));
     CHECK(!opens(a, 3600 * SECOND, true));
     CHECK(!opens(b, 3600 * SECOND, false));
-    CHECK(opens(a, 3600 * SECOND, false));
+    CHECK(!opens(a, 3601 * SECOND, true)); /* forgets b's */
+    CHECK(!opens(a, 3602 * SECOND, false));
+    CHECK(opens(b, 3603 * SECOND, false));
 }
 
 /* ---- other rules ---- */
@@ -281,6 +289,68 @@ static void test_other_probes(void **state)
     leave(one, 3604 * SECOND, 6, true);
     CHECK(enter(one, 3605 * SECOND, 8));
     CHECK(enter(one, 3605 * SECOND, 9));
+}
+
+/* ---- probes ---- */
+
+/* A probe that was lost gives nothing back to those that came in its place. */
+static void test_probe_of_before(void **state)
+{
+    member *const m = join(RULES(CONSECUTIVE("1") ", probe: { n: 2 }"), "a", true);
+
+    (void)state;
+    CHECK(opens(m, 0, false));
+    CHECK(enter(m, 3600 * SECOND, 1));
+    CHECK(enter(m, 7200 * SECOND, 2));
+    end(m, 7200 * SECOND, 1, RATION_OUTCOME_CANCELLED);
+    CHECK(enter(m, 7200 * SECOND, 3));
+    CHECK(!enter(m, 7200 * SECOND, 4));
+}
+
+/* Where none is out, none is lost: what has succeeded counts for as long as it takes. */
+static void test_no_probe_out(void **state)
+{
+    member *const m = join(RULES(CONSECUTIVE("1") ", probe: { n: 2 }"), "a", true);
+
+    (void)state;
+    CHECK(opens(m, 0, false));
+    CHECK(enter(m, 3600 * SECOND, 1));
+    leave(m, 3601 * SECOND, 1, true);
+    CHECK(enter(m, 9000 * SECOND, 2));
+    leave(m, 9001 * SECOND, 2, true);
+    for (int i = 3; i < 6; i++)
+        CHECK(enter(m, 9002 * SECOND, i)); /* it has closed */
+}
+
+/* Each of two circuits is tried when its own back-off is over. */
+static void test_two_circuits(void **state)
+{
+    member *const m = join(RULES(CONSECUTIVE("1") ", scope: { by: [account] }"), "a", true);
+
+    (void)state;
+    CHECK(opens(m, 0, false));
+    account = "b";
+    CHECK(opens(m, 10 * SECOND, false));
+    account = "a";
+    CHECK(enter(m, 3600 * SECOND, 1));
+    account = "b";
+    CHECK(!enter(m, 3610 * SECOND - 1, 2));
+    CHECK(enter(m, 3610 * SECOND, 2));
+    account = "a";
+}
+
+/* A failure that has left counts no more, in neither of the sums. */
+static void test_sample_leaves(void **state)
+{
+    member *const m =
+        join(RULES("strategy: sampling, threshold: 60%, minimumCalls: 3, duration: 10ms, recovery: probe"), "a", true);
+
+    (void)state;
+    CHECK(!opens(m, 0, false));
+    CHECK(!opens(m, 1 * MS, true));
+    CHECK(!opens(m, 2 * MS, true));
+    CHECK(!opens(m, 10 * MS, false)); /* 1 of 3 */
+    CHECK(opens(m, 11 * MS, false));  /* 2 of 3 */
 }
 
 /* ---- health checks ---- */
@@ -352,6 +422,18 @@ static void answer(member *m, int64_t at_us, bool ok, int64_t number)
     freeReplyObject(reply);
 }
 
+/* Each result puts the check off. */
+static void test_not_idle(void **state)
+{
+    member *const m = join(RULES(CONSECUTIVE("2") ", idleProbe: { interval: 1s }, " CHECKED), "a", true);
+
+    (void)state;
+    CHECK(!opens(m, 0, true));
+    CHECK(!opens(m, 500 * MS, true));
+    CHECK_EQ(check_due(m, 1500 * MS - 1), 0);
+    CHECK_EQ(check_due(m, 1500 * MS), 1);
+}
+
 static void test_numbers_of_checks(void **state)
 {
     member *const m = join(RULES("strategy: consecutive, threshold: 1, recovery: healthCheck, backoff: { initial: 1s, "
@@ -370,6 +452,8 @@ static void test_numbers_of_checks(void **state)
     CHECK_EQ(check_due(m, 11 * SECOND), 4); /* of 6 s, 8 s and 10 s the last */
     CHECK_EQ(check_due(m, 12 * SECOND - 1), 0);
     answer(m, 12 * SECOND - 1, true, 4);
+    CHECK(!opens(m, 12 * SECOND, true));
+    answer(m, 12 * SECOND, false, 4); /* closed, it is not asked about */
     CHECK(!opens(m, 12 * SECOND, true));
 }
 
@@ -527,7 +611,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_quorum_after, part),
         cmocka_unit_test_teardown(test_other_rules, part),
         cmocka_unit_test_teardown(test_other_probes, part),
+        cmocka_unit_test_teardown(test_probe_of_before, part),
+        cmocka_unit_test_teardown(test_no_probe_out, part),
+        cmocka_unit_test_teardown(test_two_circuits, part),
+        cmocka_unit_test_teardown(test_sample_leaves, part),
         cmocka_unit_test_teardown(test_idle_by_other_rules, part),
+        cmocka_unit_test_teardown(test_not_idle, part),
         cmocka_unit_test_teardown(test_numbers_of_checks, part),
         cmocka_unit_test_teardown(test_keys, part),
         cmocka_unit_test_teardown(test_keys_of_later_generations, part),
