@@ -3,8 +3,8 @@
 """What a gateway in a fleet admits a second, alone with its Redis, one by one and with `prefetch`; and how soon one who
 waits at one gateway has what another gateway gives back.
 
-Rounds are interleaved, and a ratio is the median of the rounds' own ratios. An admission is an acquire and a release over
-a Unix socket; nobody is called. The gateway has cpu0 to itself, Redis and the load share cpu1. Waking is timed by the
+Rounds are interleaved, and a ratio is the median of the rounds' own ratios. An admission is an acquire and a release
+over a Unix socket; nobody is called. The gateway has cpu0 to itself, Redis and the load share cpu1. Waking is timed by the
 client, from its release at the one gateway to its answer from the other.
 
 usage: bench_fleet_serve.py RATION LOAD [--rounds N] [--seconds N] [--connections N] [--wakes N]
@@ -67,7 +67,7 @@ class Gateway:
         while b"\r\n\r\n" not in text:
             text += self.socket.recv(65536)
         head, _, body = text.partition(b"\r\n\r\n")
-        size = next(int(line.split(b":")[1]) for line in head.splitlines() if line.lower().startswith(b"content-length"))
+        size = next(int(line.split(b":")[1]) for line in head.splitlines() if line.lower().startswith(b"content-len"))
         while len(body) < size:
             body += self.socket.recv(65536)
         return json.loads(body)

@@ -691,7 +691,7 @@ void rn_level_moved(ration_engine *engine, rn_counter *counter, int64_t before, 
         rn_share_resize(follower, engine->now, level);
         rn_mark(engine, follower, true);
     }
-    /* A guarantee may have become too small for one whose hold is too long to borrow. Nobody sees some resized alone. */
+    /* A guarantee may have become too small for one whose hold is too long to borrow. None is looked at in between. */
     if (level < before) {
         TAILQ_FOREACH (follower, &counter->lanes->followers, in_followers)
             counter_doom(engine, follower);
