@@ -4,8 +4,8 @@
 waits at one gateway has what another gateway gives back.
 
 Rounds are interleaved, and a ratio is the median of the rounds' own ratios. An admission is an acquire and a release
-over a Unix socket; nobody is called. The gateway has cpu0 to itself, Redis and the load share cpu1. Waking is timed by the
-client, from its release at the one gateway to its answer from the other.
+over a Unix socket; nobody is called. The gateway has cpu0 to itself, Redis and the load share cpu1. Waking is timed by
+the client, from its release at the one gateway to its answer from the other.
 
 usage: bench_fleet_serve.py RATION LOAD [--rounds N] [--seconds N] [--connections N] [--wakes N]
 """

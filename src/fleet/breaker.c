@@ -23,6 +23,7 @@
 #include "core/breaker.h"
 #include "core/engine.h"
 #include "fleet/acquire.h"
+#include "net/clock.h"
 
 #define KEPT_MAX 512
 
@@ -275,7 +276,7 @@ static void refuse(const rn_fleet_breaker_run *run, ration_decision *out)
 static bool slot_take(ration_breaker *b, rn_fleet_breaker_run *run, const ration_acquire *how, ration_decision *out,
                       int *err)
 {
-    const int64_t began_us = rn_client_clock_us();
+    const int64_t began_us = rn_clock_ticks();
 
     *out = run->ask.decision;
     if (b->options.semaphore != NULL)
@@ -287,13 +288,18 @@ static bool slot_take(ration_breaker *b, rn_fleet_breaker_run *run, const ration
         return true;
     if (granted && b->options.semaphore != NULL)
         (void)ration_semaphore_release(b->options.semaphore, out->lease, RATION_OUTCOME_CANCELLED);
-    run_end(run, &(ending){.span_us = rn_client_clock_us() - began_us});
+    run_end(run, &(ending){.span_us = rn_clock_ticks() - began_us});
     refuse(run, out);
     return false;
 }
 
-static int run_make(ration_breaker *b, rn_fleet_breaker_run *run, int (*fn)(void *ctx), void *ctx,
-                    const ration_acquire *how, int *result, ration_decision *out)
+typedef struct work {
+    int (*fn)(void *ctx);
+    void *ctx;
+} work;
+
+static int run_make(ration_breaker *b, rn_fleet_breaker_run *run, const ration_acquire *how, const work *what,
+                    int *result, ration_decision *out)
 {
     int err = RATION_OK;
     ration_decision decision;
@@ -304,10 +310,10 @@ static int run_make(ration_breaker *b, rn_fleet_breaker_run *run, int (*fn)(void
         return err;
     }
 
-    const int64_t began_us = rn_client_clock_us();
+    const int64_t began_us = rn_clock_ticks();
 
-    *result = fn(ctx);
-    run_end(run, &(ending){.called = true, .ok = *result == 0, .span_us = rn_client_clock_us() - began_us});
+    *result = what->fn(what->ctx);
+    run_end(run, &(ending){.called = true, .ok = *result == 0, .span_us = rn_clock_ticks() - began_us});
     if (b->options.semaphore != NULL)
         err = ration_semaphore_release(b->options.semaphore, decision.lease, rn_acquire_outcome(how, *result));
     decision.lease = (ration_lease){0, 0};
@@ -321,6 +327,7 @@ int ration_breaker_execute(ration_breaker *breaker, int (*fn)(void *ctx), void *
     const ration_acquire usual = RATION_ACQUIRE_INIT;
     ration_acquire how = lease != NULL ? *lease : usual;
     rn_fleet_breaker_run run = {.barred = RATION_REASON_NONE};
+    const work what = {.fn = fn, .ctx = ctx};
 
     if (breaker == NULL || fn == NULL || result == NULL || out == NULL ||
         (how.timeout_us < 0 && how.timeout_us != RATION_UNSET) || rn_client_is_inside(breaker->agent.fleet) ||
@@ -337,7 +344,7 @@ int ration_breaker_execute(ration_breaker *breaker, int (*fn)(void *ctx), void *
     int err = run.ask.err;
 
     if (err == RATION_OK && run.ask.decision.result == RATION_GRANTED) {
-        err = run_make(breaker, &run, fn, ctx, &how, result, out);
+        err = run_make(breaker, &run, &how, &what, result, out);
     } else if (err == RATION_OK) {
         *out = run.ask.decision;
     }

@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "net/clock.h"
 
 /* ---- what is known */
 
@@ -139,10 +140,10 @@ static void *checker_main(void *ctx)
     ration_breaker *const b = ctx;
 
     while (check_await(b)) {
-        const int64_t began_us = rn_client_clock_us();
+        const int64_t began_us = rn_clock_ticks();
         checked with = {.breaker = b, .ok = b->options.health(b->options.ctx)};
 
-        with.span_us = rn_client_clock_us() - began_us;
+        with.span_us = rn_clock_ticks() - began_us;
         (void)rn_client_call(b->agent.fleet, checked_begin, &with);
     }
     return NULL;

@@ -36,11 +36,6 @@ int rn_client_thread(pthread_t *out, const char *name, void *(*run)(void *ctx), 
     return RATION_OK;
 }
 
-int64_t rn_client_clock_us(void)
-{
-    return (int64_t)(uv_hrtime() / 1000);
-}
-
 static void on_called(uv_async_t *async)
 {
     ration_fleet *const fleet = async->data;

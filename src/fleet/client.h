@@ -49,8 +49,6 @@ int rn_client_call(ration_fleet *fleet, void (*begin)(rn_client_job *job), void 
 void rn_client_done(rn_client_job *job, int err);
 /* A named thread with all signals blocked. RATION_ERR_IO. */
 int rn_client_thread(pthread_t *out, const char *name, void *(*run)(void *ctx), void *ctx);
-/* A clock for spans, from any thread. */
-int64_t rn_client_clock_us(void);
 bool rn_client_is_inside(const ration_fleet *fleet);
 
 #endif

@@ -642,14 +642,8 @@ int rn_member_may(const char *url, const ration_rules *rules, char *fault)
     return err;
 }
 
-int rn_member_new(const rn_member_options *options, rn_member **out, char *fault)
+static void member_init(rn_member *m, const rn_member_options *options)
 {
-    rn_member *const m = rn_mem_zalloc(rn_mem_default(), 1, sizeof *m);
-    int err = RATION_ERR_NOMEM;
-
-    fault[0] = '\0';
-    if (m == NULL)
-        return err;
     m->base.ops = &member_ops;
     m->mem = *rn_mem_default();
     m->loop = options->loop;
@@ -674,6 +668,12 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
     rn_member_beat_init(m);
     rn_member_figures_init(m);
     rn_call_init(&m->call, &m->mem, NULL, NULL, false);
+}
+
+static int member_join(rn_member *m, const rn_member_options *options, char *fault)
+{
+    int err = RATION_ERR_NOMEM;
+
     m->fleet = rn_mem_strdup(&m->mem, options->settings->name);
     m->instance = rn_mem_strdup(&m->mem, options->instance);
     if (m->fleet != NULL && m->instance != NULL)
@@ -684,8 +684,20 @@ int rn_member_new(const rn_member_options *options, rn_member **out, char *fault
         err = store_open(m, options, fault);
     if (err == RATION_OK)
         rn_member_listen(m);
-    if (err == RATION_OK)
-        err = rn_member_beat_start(m);
+    return err == RATION_OK ? rn_member_beat_start(m) : err;
+}
+
+int rn_member_new(const rn_member_options *options, rn_member **out, char *fault)
+{
+    rn_member *const m = rn_mem_zalloc(rn_mem_default(), 1, sizeof *m);
+
+    fault[0] = '\0';
+    if (m == NULL)
+        return RATION_ERR_NOMEM;
+    member_init(m, options);
+
+    const int err = member_join(m, options, fault);
+
     if (err != RATION_OK) {
         rn_member_free(m);
         return err;

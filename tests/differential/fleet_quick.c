@@ -242,13 +242,13 @@ static void pass_time(rig *r)
     if (chance(r, 60))
         r->now.us += PICK(r, steps);
     if (chance(r, 2))
-        r->now.us += chance(r, 80) ? 61 * US_PER_S : 3700 * US_PER_S;
+        r->now.us += (chance(r, 80) ? INT64_C(61) : INT64_C(3700)) * US_PER_S;
 }
 
 static void admit(rig *r, size_t at)
 {
     static const int64_t costs[] = {0, 1, 333333, 333333, US_PER_S, US_PER_S, US_PER_S, 2 * US_PER_S, 5 * US_PER_S};
-    static const int64_t times[] = {5 * US_PER_S, 30 * US_PER_S, 90 * US_PER_S, 3 * 3600 * US_PER_S};
+    static const int64_t times[] = {5 * US_PER_S, 30 * US_PER_S, 90 * US_PER_S, INT64_C(10800) * US_PER_S};
     ration_request request = RATION_REQUEST_INIT;
     ration_decision quick;
     ration_decision whole;
@@ -410,6 +410,6 @@ int main(int argc, char **argv)
         return 2;
     url = argv[1];
     if (argc == 3)
-        seeds = (size_t)atoi(argv[2]);
+        seeds = strtoul(argv[2], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,8 @@ def test_a_checker_that_dies(redis):
         until(lambda: any(one in asked() for one in others), "another one is asked")
         for one in others:
             one.go_on()
-        assert [one.rest() for one in others] == [["a closed"]] * 2
+        # On a slow machine the other one is asked, too, before that answer has come.
+        assert [[line for line in one.rest() if line != "asked"] for one in others] == [["a closed"]] * 2
 
 
 def test_an_answer_that_is_late(redis):

@@ -30,7 +30,7 @@ bool health(void *ctx);
 /* It opens after three failures in a row, and stays so long that nothing happens by itself. */
 ration_breaker_options options_of(void);
 /* `limit` 0: without a semaphore. */
-process start(const char *url, const ration_breaker_options *options, int64_t limit);
+process start(const char *url, const ration_breaker_options *from, int64_t limit);
 void stop(process *p);
 
 /* Returns the number that it is given. */
