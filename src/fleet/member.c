@@ -493,6 +493,9 @@ static void member_totals(const rn_decider *d, ration_totals *out)
 
 void rn_member_look(const rn_member *m, rn_member_status *out)
 {
+    rn_store_stats store;
+
+    rn_store_stats_of(m->store, &store);
     *out = (rn_member_status){
         .figures_us = rn_time_known(m->figures_at) ? rn_sub(rn_member_now(m).us, m->figures_at.us) : RATION_UNSET,
         .state = m->state,
@@ -505,6 +508,7 @@ void rn_member_look(const rn_member *m, rn_member_status *out)
         .unavailable = m->unavailable,
         .told_late = m->later_count,
         .told_never = m->told_never,
+        .unreplicated = store.unreplicated,
         .prefetched = m->prefetched,
         .last_error = m->last_error,
     };

@@ -165,10 +165,11 @@ typedef struct rn_member_status {
     bool config_differs; /* of some member that is alive */
     int64_t figures_us;  /* old is what reports tell of counters; RATION_UNSET: nothing has been told yet */
     uint64_t local_leases;
-    int64_t local_limit;  /* RATION_UNSET: none */
-    uint64_t unavailable; /* times that the store went away */
-    uint64_t told_late;   /* calls that wait to be made again */
-    uint64_t told_never;  /* calls that were given up: the store was away for too long */
+    int64_t local_limit;   /* RATION_UNSET: none */
+    uint64_t unavailable;  /* times that the store went away */
+    uint64_t told_late;    /* calls that wait to be made again */
+    uint64_t told_never;   /* calls that were given up: the store was away for too long */
+    uint64_t unreplicated; /* calls that fewer replicas confirmed than `wait` says */
     rn_member_prefetched prefetched;
     const char *last_error; /* of the store; "": there was none */
     rn_member_script scripts[RN_MEMBER_SCRIPTS];

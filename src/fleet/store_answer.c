@@ -202,6 +202,7 @@ void rn_store_waited(void *ctx, int err, const redisReply *reply, const char *te
     rn_store_call *call;
 
     (void)text;
+    node->waits--;
     if (err != RATION_OK)
         return; /* the connection is over, and they have failed with it */
 

@@ -22,7 +22,8 @@
 
 #define PARTS_MAX 65536
 #define BEAT_MS 1000
-#define PATIENCE 3 /* connections in a row to who is not the master, before calls do not wait for a better one */
+#define WAIT_HALVINGS 16 /* of patience, until none is left */
+#define PATIENCE 3       /* connections in a row to who is not the master, before calls do not wait for a better one */
 
 static void node_ring(uv_timer_t *timer);
 
@@ -408,7 +409,7 @@ static void node_put(rn_store_node *node, rn_store_call *call)
     rn_store_call_file(call, &node->sent, node);
 }
 
-static void node_put_own(rn_store_node *node, size_t count, const ration_text *words, rn_store_answered *answered)
+static bool node_put_own(rn_store_node *node, size_t count, const ration_text *words, rn_store_answered *answered)
 {
     rn_store_call *const call = rn_store_call_own(node->store, count, words, answered, node);
 
@@ -417,6 +418,7 @@ static void node_put_own(rn_store_node *node, size_t count, const ration_text *w
     } else {
         node->stale = true;
     }
+    return call != NULL;
 }
 
 void rn_node_shout(rn_store_node *node, size_t count, const ration_text *words)
@@ -432,7 +434,7 @@ void rn_node_shout(rn_store_node *node, size_t count, const ration_text *words)
 
 void rn_node_say(rn_store_node *node, size_t count, const ration_text *words, rn_store_answered *answered)
 {
-    node_put_own(node, count, words, answered);
+    (void)node_put_own(node, count, words, answered);
     node_write(node);
 }
 
@@ -443,24 +445,26 @@ static void node_put_script(rn_store_node *node, rn_store_call *call)
 
     if (call->loads > 0 && !node->loading[call->script]) {
         node->loading[call->script] = true;
-        node_put_own(node, 3, words, rn_store_loaded);
+        (void)node_put_own(node, 3, words, rn_store_loaded);
     }
 }
 
-/* While replicas are missing patience is short: a WAIT holds up what is behind it. */
+/* A WAIT holds up what is behind it. So each has half the patience of the one before it that is not answered yet, and
+ * all of them together take half of a command's time at most. While replicas are known to be missing there is none. */
 static void node_put_wait(rn_store_node *node)
 {
     const rn_store_options *const options = &node->store->options;
     char count[16];
     char wait[24];
-    const long long wait_ms = node->short_of ? 1 : (long long)options->command_timeout_us / 4000 + 1;
+    const unsigned halvings = node->short_of || node->waits > WAIT_HALVINGS ? WAIT_HALVINGS : node->waits;
+    const long long wait_ms = ((long long)options->command_timeout_us / 4000 >> halvings) + 1;
     const ration_text words[] = {
         RN_TEXT("WAIT"),
         {count, (size_t)snprintf(count, sizeof count, "%u", options->wait)},
         {wait, (size_t)snprintf(wait, sizeof wait, "%lld", wait_ms)},
     };
 
-    node_put_own(node, 3, words, rn_store_waited);
+    node->waits += node_put_own(node, 3, words, rn_store_waited) ? 1 : 0;
 }
 
 void rn_node_flush(rn_store_node *node)

@@ -113,6 +113,7 @@ struct rn_store_node {
     bool asked;                    /* for the map, in vain */
     bool loading[RN_SCRIPT_COUNT]; /* a script is on its way there */
     bool short_of;                 /* replicas, by the last WAIT */
+    unsigned waits;                /* that are not answered yet */
     unsigned failures;
     unsigned greetings; /* outstanding */
     rn_wire *wire;

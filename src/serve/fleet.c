@@ -192,6 +192,7 @@ void rn_fleet_write(const rn_member_status *status, rn_output *out)
     rn_output_int(out, "unavailable", (int64_t)status->unavailable);
     rn_output_int(out, "toldLate", (int64_t)status->told_late);
     rn_output_int(out, "toldNever", (int64_t)status->told_never);
+    rn_output_int(out, "unreplicated", (int64_t)status->unreplicated);
     prefetched_write(&status->prefetched, out);
     scripts_write(status, out);
     if (status->last_error[0] != '\0')

@@ -296,6 +296,11 @@ static void fleet_unsent_dropped_series(rn_output *out, const char *name, const 
     fleet_sample(out, name, s, s->fleet.told_never);
 }
 
+static void fleet_unreplicated_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.unreplicated);
+}
+
 static void fleet_prefetched_held_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     fleet_sample(out, name, s, s->fleet.prefetched.held);
@@ -484,6 +489,9 @@ static const struct metric {
     {"ration_fleet_unsent_dropped_total", "counter",
      "What it was never told, because it was away for longer than that meant anything.", fleet_unsent_dropped_series,
      0},
+    {"ration_fleet_unreplicated_total", "counter",
+     "Calls to the store that fewer replicas confirmed in time than `settings.fleet.wait` asks for.",
+     fleet_unreplicated_series, 0},
     {"ration_fleet_prefetched", "gauge", "Units that it has taken at once and that no request has used yet.",
      fleet_prefetched_held_series, 0},
     {"ration_fleet_prefetched_total", "counter",

@@ -187,7 +187,7 @@ static void test_keys_end(void **state)
 /* What an adaptive limit has learned stays for a week, and what is held as long as it may be. */
 static void test_adaptive_ends(void **state)
 {
-    static const int64_t day_ms = 24 * 3600 * MS;
+    static const int64_t day_ms = 86400 * MS;
     const struct {
         const char *why;
         int64_t ttl_us; /* of one more lease */
@@ -222,7 +222,7 @@ static void test_adaptive_ends(void **state)
         const int64_t left = command(2, (const char *const[]){"PTTL", key});
         const int64_t wanted = (i < 3 ? rows[i].days : 7) * day_ms;
 
-        CHECK(left > wanted - 60 * 1000 && left < wanted + 60 * 1000);
+        CHECK(left > wanted - 60 * MS && left < wanted + 60 * MS);
     }
     CHECK_ROW(NULL);
     for (size_t i = 0; i < 3; i++)

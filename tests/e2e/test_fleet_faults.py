@@ -298,6 +298,16 @@ def test_grants_that_wait_for_a_replica(provider, fleet, pair):  # noqa: F811
     assert len(server.requests) == 3
 
 
+def test_replicas_that_are_missing(provider, fleet, redis):  # noqa: F811
+    """Nobody is held up for them, and it shows."""
+    config = one_provider(provider(hello).url, [quota(3, period="day")], settings=NO_RESERVE)
+    gw = fleet(config, settings={"wait": 1, "commandTimeout": "4s"})
+    for _ in range(3):
+        assert gw.call("GET", "/a/x", NO_WAIT).status == 200
+    gw.until(lambda status: status["fleet"]["unreplicated"] >= 3, "three grants that no replica has")
+    assert gw.metrics()["ration_fleet_unreplicated_total"] >= 3
+
+
 # ---- answers that are lost, and scripts
 
 
