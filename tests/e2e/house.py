@@ -340,6 +340,11 @@ class Gateway(Process):
                 assert client.call("GET", page, fields).status != 500
 
 
+def a_day():
+    """A window of a day that ends twelve hours from now: no test meets its end, whenever it runs."""
+    return {"period": "day", "resetAt": time.strftime("%H:%M", time.gmtime(time.time() + 43200))}
+
+
 def one_provider(url, limits=(), account=None, settings=None, **provider):
     """A config with one provider `p` behind one account `a`, without retries unless they are given."""
     return {

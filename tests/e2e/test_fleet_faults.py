@@ -12,7 +12,7 @@ import time
 import pytest
 
 from api import Api
-from house import RATION, Client, one_provider, until
+from house import RATION, Client, a_day, one_provider, until
 from provider import hello
 from redis_house import LOOPBACK, Clock, Proxy, Redis
 from test_fleet_serve import HASTY, NO_WAIT, OF_ALL, Gate, Held, fleet, redis, slots  # noqa: F401
@@ -251,7 +251,7 @@ def drained(gw):
 def test_the_overshoot_of_a_fail_over(provider, fleet, pair):  # noqa: F811
     """As many more calls as there are grants that the replica lacks, and not one more."""
     server = provider(hello)
-    gw = fleet(one_provider(server.url, [quota(9, period="day")], settings=NO_RESERVE), settings={"redis": pair.url})
+    gw = fleet(one_provider(server.url, [quota(9, **a_day())], settings=NO_RESERVE), settings={"redis": pair.url})
     for _ in range(3):
         assert gw.call("GET", "/a/x", NO_WAIT).status == 200
     pair.until_in_step()
@@ -282,7 +282,7 @@ def test_slots_that_a_replica_lacks(provider, fleet, pair):  # noqa: F811
 def test_grants_that_wait_for_a_replica(provider, fleet, pair):  # noqa: F811
     """With `wait: 1` nothing is given out before the replica has it, so the fail-over costs nothing."""
     server = provider(hello)
-    config = one_provider(server.url, [quota(3, period="day")], settings=NO_RESERVE)
+    config = one_provider(server.url, [quota(3, **a_day())], settings=NO_RESERVE)
     one = fleet(config, settings={"redis": pair.url, "wait": 1, "commandTimeout": "60s"})
     two = fleet(config, settings={"redis": pair.url})
     assert one.call("GET", "/a/x", NO_WAIT).status == 200
@@ -300,7 +300,7 @@ def test_grants_that_wait_for_a_replica(provider, fleet, pair):  # noqa: F811
 
 def test_replicas_that_are_missing(provider, fleet, redis):  # noqa: F811
     """Nobody is held up for them, and it shows."""
-    config = one_provider(provider(hello).url, [quota(3, period="day")], settings=NO_RESERVE)
+    config = one_provider(provider(hello).url, [quota(3, **a_day())], settings=NO_RESERVE)
     gw = fleet(config, settings={"wait": 1, "commandTimeout": "4s"})
     for _ in range(3):
         assert gw.call("GET", "/a/x", NO_WAIT).status == 200
@@ -316,7 +316,7 @@ def test_answers_lost_after_execution(provider, fleet, redis):  # noqa: F811
     server = provider(hello)
     calls = 12
     with contextlib.closing(Proxy(redis.port)) as proxy:
-        gw = fleet(one_provider(server.url, [quota(calls, period="day"), slots(1)], settings=NO_RESERVE),
+        gw = fleet(one_provider(server.url, [quota(calls, **a_day()), slots(1)], settings=NO_RESERVE),
                    settings={"redis": proxy.url, "backoff": "50ms"})
         assert gw.call("GET", "/a/x").status == 200
         admit = re.search(rb"EVALSHA\r\n\$40\r\n([0-9a-f]{40})\r\n\$\d\r\n\d+\r\n\$\d+\r\n" + key("head").encode(),
@@ -334,7 +334,7 @@ def test_answers_lost_after_execution(provider, fleet, redis):  # noqa: F811
 def test_a_partition_and_its_end(provider, fleet, redis):  # noqa: F811
     """One gateway's way to Redis is stopped. What it holds stays its own, and the other goes on; then all is told."""
     gate = Gate()
-    config = one_provider(provider(gate).url, [quota(4, period="day"), slots(2)], settings=NO_RESERVE)
+    config = one_provider(provider(gate).url, [quota(4, **a_day()), slots(2)], settings=NO_RESERVE)
     with contextlib.closing(Proxy(redis.port)) as proxy:
         one = fleet(config, settings={"redis": proxy.url, **HASTY})
         two = fleet(config)
@@ -361,7 +361,7 @@ def test_a_partition_and_its_end(provider, fleet, redis):  # noqa: F811
 def test_scripts_forgotten_under_load(provider, fleet, redis):  # noqa: F811
     server = provider(hello)
     most, clients = 120, 12
-    gateways = fleet(one_provider(server.url, [quota(most, period="day"), slots(4)], settings=NO_RESERVE), 3)
+    gateways = fleet(one_provider(server.url, [quota(most, **a_day()), slots(4)], settings=NO_RESERVE), 3)
 
     def client(number):
         with Client(gateways[number % 3].port) as one:

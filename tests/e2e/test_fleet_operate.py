@@ -4,13 +4,13 @@
 import pytest
 
 from api import Api
-from house import one_provider, until
+from house import a_day, one_provider, until
 from provider import hello
 from test_events import Stream
 from test_fleet_serve import HASTY, OF_ALL, fleet, redis, slots  # noqa: F401
 from test_operate import NOW, act
 
-DAILY = {"name": "daily", "kind": "quota", "max": 2, "window": {"period": "day"}, **OF_ALL}
+DAILY = {"name": "daily", "kind": "quota", "max": 2, "window": a_day(), **OF_ALL}
 RATE = {"name": "rate", "kind": "rate", "rate": "1/h", "burst": 2, "margin": 0, **OF_ALL}
 LEARNING = {"name": "learning", "kind": "adaptive", "initialLimit": 4, "minLimit": 1, "maxLimit": 8, **OF_ALL}
 

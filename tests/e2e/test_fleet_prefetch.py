@@ -11,7 +11,7 @@ import threading
 import time
 
 from api import Api
-from house import one_provider, until
+from house import a_day, one_provider, until
 from provider import hello
 from test_fleet_serve import HASTY, NO_WAIT, OF_ALL, Held, fleet, redis  # noqa: F401
 
@@ -22,7 +22,7 @@ NO_RESERVE = {"budget": {"retryReserve": "0%"}}
 
 
 def daily(most, **more):
-    return {"name": "daily", "kind": "quota", "max": most, "window": {"period": "day"}, **OF_ALL, **more}
+    return {"name": "daily", "kind": "quota", "max": most, "window": a_day(), **OF_ALL, **more}
 
 
 class Counting:

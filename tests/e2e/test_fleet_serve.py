@@ -15,7 +15,7 @@ import time
 import pytest
 
 from api import Api
-from house import RATION, Client, Gateway, one_provider, until
+from house import RATION, Client, Gateway, a_day, one_provider, until
 from provider import hello
 from redis_house import Redis, missing
 from test_events import Stream
@@ -107,7 +107,7 @@ def test_no_limit_is_exceeded(provider, fleet):
     quota, burst, a_second, most = 150, 10, 50, 4
     config = one_provider(provider(gate).url, [
         slots(most), {"name": "rate", "kind": "rate", "rate": f"{a_second}/s", "burst": burst, **OF_ALL},
-        {"name": "daily", "kind": "quota", "max": quota, "window": {"period": "day"}, **OF_ALL}],
+        {"name": "daily", "kind": "quota", "max": quota, "window": a_day(), **OF_ALL}],
         settings={"budget": {"retryReserve": "0%"}})
     gateways = fleet(config, 3)
     began = time.monotonic()
@@ -143,7 +143,7 @@ def test_a_waiter_gets_what_another_gateway_gives_back(provider, fleet):
 
 def test_one_script_an_admission(provider, fleet, redis):
     """Whatever the number of limits, and one for each release."""
-    limits = [slots(99), {"name": "daily", "kind": "quota", "max": 9999, "window": {"period": "day"}}]
+    limits = [slots(99), {"name": "daily", "kind": "quota", "max": 9999, "window": a_day()}]
     limits += [{"name": f"rate-{n}", "kind": "rate", "rate": f"{1000 + n}/s", "burst": 1000} for n in range(5)]
     api = Api(fleet(one_provider(provider(hello).url, limits)))
 
@@ -345,7 +345,7 @@ def test_what_takes_a_restart(provider, fleet):
 
 
 NO_FLEET = {
-    "strict": ({"name": "q", "kind": "quota", "max": 1, "window": {"period": "day"}, "durability": "strict"},
+    "strict": ({"name": "q", "kind": "quota", "max": 1, "window": a_day(), "durability": "strict"},
                "limit 'q' of provider 'p': `durability: strict` is what a ledger promises, and a store may lose what "
                "it has counted"),
 }
