@@ -25,7 +25,6 @@
 #include "base/units.h"
 #include "fleet/answer_share.h"
 #include "fleet/twin_counters.h"
-#include "fleet/twin_tenants.h"
 
 #define ID_SIZE 32
 
@@ -570,10 +569,13 @@ static int stores_advance(rn_twin *twin)
 /* What all counters tell of themselves. */
 static int compare_reports(rn_twin *twin, ration_time now)
 {
-    int err = rn_twin_counters(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
+    rn_twin_comparison comparison = {.fleet = &twin->fleet,
+                                     .now = now,
+                                     .text = twin->text,
+                                     .text_size = sizeof twin->text,
+                                     .compared = &twin->compared};
+    const int err = rn_twin_counters(&comparison, twin->engine);
 
-    if (err == RATION_OK)
-        err = rn_twin_tenants(&twin->fleet, twin->engine, now, twin->text, sizeof twin->text, &twin->compared);
     twin->differs = twin->differs || err == RATION_ERR_INVALID;
     return err == RATION_OK || err == RATION_ERR_INVALID ? err : failed(twin, err);
 }

@@ -9,17 +9,9 @@
 
 #include "base/text.h"
 #include "fleet/figures.h"
+#include "fleet/twin_tenants.h"
 
 #define ROW_SIZE 640
-
-typedef struct comparison {
-    rn_fleet *fleet;
-    ration_time now;
-    char *text;
-    size_t text_size;
-    size_t *compared;
-    int err;
-} comparison;
 
 static const char *describe(const ration_counter_report *report, char *buffer)
 {
@@ -65,14 +57,14 @@ static const char *describe(const ration_counter_report *report, char *buffer)
     return buffer;
 }
 
-static void compare_counter(void *ctx, const ration_counter_report *core)
+void rn_twin_differ(rn_twin_comparison *c, const char *core, const char *store)
 {
-    comparison *const c = ctx;
-    const ration_counter_name name = {
-        .provider = ration_text_of(core->provider),
-        .limit = ration_text_of(core->limit),
-        .key = core->key,
-    };
+    (void)snprintf(c->text, c->text_size, "core: %s; store: %s", core, store);
+    c->err = RATION_ERR_INVALID;
+}
+
+static void compare_figures(rn_twin_comparison *c, const ration_counter_name *name, const ration_counter_report *core)
+{
     ration_class_report classes[RN_CLASSES_MAX];
     char said[ROW_SIZE];
     char told[ROW_SIZE] = "nothing";
@@ -80,9 +72,7 @@ static void compare_counter(void *ctx, const ration_counter_report *core)
     rn_call_counter at;
     rn_figures figures;
 
-    if (c->err != RATION_OK || core->kind == RATION_KIND_SHARE)
-        return;
-    c->err = rn_fleet_rules_counter(&c->fleet->rules, &name, &at);
+    c->err = rn_fleet_rules_counter(&c->fleet->rules, name, &at);
     if (c->err == RATION_OK)
         c->err = rn_fleet_inspect(c->fleet, c->now, &(rn_call_inspection){.counters = &at, .count = 1});
     if (c->err != RATION_OK)
@@ -92,20 +82,32 @@ static void compare_counter(void *ctx, const ration_counter_report *core)
         (void)describe(&store, told);
     }
     (*c->compared)++;
-    if (strcmp(describe(core, said), told) != 0) {
-        (void)snprintf(c->text, c->text_size, "core: %s; store: %s", said, told);
-        c->err = RATION_ERR_INVALID;
+    if (strcmp(describe(core, said), told) != 0)
+        rn_twin_differ(c, said, told);
+}
+
+static void compare_counter(void *ctx, const ration_counter_report *core)
+{
+    rn_twin_comparison *const c = ctx;
+    const ration_counter_name name = {
+        .provider = ration_text_of(core->provider),
+        .limit = ration_text_of(core->limit),
+        .key = core->key,
+    };
+
+    if (c->err != RATION_OK)
+        return;
+    if (core->kind == RATION_KIND_SHARE) {
+        rn_twin_tenants(c, &name, core);
+    } else {
+        compare_figures(c, &name, core);
     }
 }
 
-/* NOLINTBEGIN(readability-non-const-parameter): both are written, through the comparison. */
-int rn_twin_counters(rn_fleet *fleet, rn_decider *engine, ration_time now, char *text, size_t text_size,
-                     size_t *compared)
-/* NOLINTEND(readability-non-const-parameter) */
+int rn_twin_counters(rn_twin_comparison *c, rn_decider *engine)
 {
-    comparison c = {.fleet = fleet, .now = now, .text = text, .text_size = text_size, .compared = compared};
-    const ration_reporter reporter = {.ctx = &c, .counter = compare_counter};
-    const int err = engine->ops->report(engine, now, RATION_REPORT_STATS, &reporter);
+    const ration_reporter reporter = {.ctx = c, .counter = compare_counter};
+    const int err = engine->ops->report(engine, c->now, RATION_REPORT_STATS, &reporter);
 
-    return err == RATION_OK ? c.err : err;
+    return err == RATION_OK ? c->err : err;
 }

@@ -15,15 +15,6 @@
 
 #define ROW_SIZE 640
 
-typedef struct comparison {
-    rn_fleet *fleet;
-    ration_time now;
-    char *text;
-    size_t text_size;
-    size_t *compared;
-    int err;
-} comparison;
-
 static const char *describe(const ration_tenant_report *tenant, char *buffer)
 {
     const struct {
@@ -64,13 +55,7 @@ static const char *describe(const ration_tenant_report *tenant, char *buffer)
     return buffer;
 }
 
-static void differ(comparison *c, const char *core, const char *store)
-{
-    (void)snprintf(c->text, c->text_size, "core: %s; store: %s", core, store);
-    c->err = RATION_ERR_INVALID;
-}
-
-static void compare_tenant(comparison *c, const ration_counter_report *core, size_t index)
+static void compare_tenant(rn_twin_comparison *c, const ration_counter_report *core, size_t index)
 {
     char said[ROW_SIZE];
     char told[ROW_SIZE] = "no such tenant";
@@ -81,10 +66,10 @@ static void compare_tenant(comparison *c, const ration_counter_report *core, siz
     if (rn_answer_tenant(c->fleet->reply, index, &tenant, &weight))
         (void)describe(&tenant, told);
     if (strcmp(describe(&core->tenants[index], said), told) != 0)
-        differ(c, said, told);
+        rn_twin_differ(c, said, told);
 }
 
-static void compare_whole(comparison *c, const ration_counter_report *core, const rn_answer_share *store)
+static void compare_whole(rn_twin_comparison *c, const ration_counter_report *core, const rn_answer_share *store)
 {
     char said[ROW_SIZE];
     char told[ROW_SIZE];
@@ -95,7 +80,7 @@ static void compare_whole(comparison *c, const ration_counter_report *core, cons
     (void)snprintf(said, sizeof said, format, core->limit, numbers[0], numbers[1], numbers[2], numbers[3]);
     (void)snprintf(told, sizeof told, format, core->limit, theirs[0], theirs[1], theirs[2], theirs[3]);
     if (strcmp(said, told) != 0)
-        differ(c, said, told);
+        rn_twin_differ(c, said, told);
     for (size_t i = 0; c->err == RATION_OK && i < core->tenant_count; i++)
         compare_tenant(c, core, i);
 }
@@ -110,7 +95,7 @@ static bool nothing_happened(const ration_counter_report *core)
 }
 
 /* The limit may be one that an account has of its own: its key tells the account, so no other has it. */
-static int ask(const comparison *c, const ration_counter_name *name)
+static int ask(const rn_twin_comparison *c, const ration_counter_name *name)
 {
     const rn_book *const book = &c->fleet->rules.book;
     int err = rn_fleet_tenants(c->fleet, c->now, name, (ration_text){NULL, 0});
@@ -120,40 +105,18 @@ static int ask(const comparison *c, const ration_counter_name *name)
     return err;
 }
 
-static void compare_counter(void *ctx, const ration_counter_report *core)
+void rn_twin_tenants(rn_twin_comparison *c, const ration_counter_name *name, const ration_counter_report *core)
 {
-    comparison *const c = ctx;
-    const ration_counter_name name = {
-        .provider = ration_text_of(core->provider),
-        .limit = ration_text_of(core->limit),
-        .key = core->key,
-    };
     rn_answer_share store;
-
-    if (c->err != RATION_OK)
-        return;
-
-    const int err = ask(c, &name);
+    const int err = ask(c, name);
 
     if (err == RATION_ERR_UNKNOWN && nothing_happened(core))
         return;
     if (err == RATION_OK && rn_answer_ceiling(c->fleet->reply, &store)) {
         compare_whole(c, core, &store);
     } else if (err == RATION_OK || err == RATION_ERR_UNKNOWN) {
-        differ(c, core->limit, "no such counter");
+        rn_twin_differ(c, core->limit, "no such counter");
     } else {
         c->err = err;
     }
-}
-
-/* NOLINTBEGIN(readability-non-const-parameter): both are written, through the comparison. */
-int rn_twin_tenants(rn_fleet *fleet, rn_decider *engine, ration_time now, char *text, size_t text_size,
-                    size_t *compared)
-/* NOLINTEND(readability-non-const-parameter) */
-{
-    comparison c = {.fleet = fleet, .now = now, .text = text, .text_size = text_size, .compared = compared};
-    const ration_reporter reporter = {.ctx = &c, .kinds = 1u << RATION_KIND_SHARE, .counter = compare_counter};
-    const int err = engine->ops->report(engine, now, RATION_REPORT_STATS, &reporter);
-
-    return err == RATION_OK ? c.err : err;
 }
