@@ -46,8 +46,10 @@ def test_figures_and_recording(tmp_path):
     assert straight["waitP99Ms"] == 0
 
     assert through["provider"]["rateLimited"] == 0
-    # What the kill broke off arrived once more.
-    assert through["answered"] == through["provider"]["requests"] - through["provider"]["gone"] == 240
+    # What the kill broke off is made once more, and arrives twice if it had arrived before. Where the provider had
+    # answered, and ration died with the answer, it does not count as gone.
+    arrived, gone = through["provider"]["requests"], through["provider"]["gone"]
+    assert through["answered"] == 240 <= arrived - gone and arrived <= 240 + through["repeated"]
     assert through["rateLimited"] == through["failed"] == 0 < through["repeated"]
     assert 0 < through["waitP50Ms"] <= through["waitP99Ms"] < 60000
 
