@@ -6,7 +6,7 @@
 -- A reset forgets what was spent and learned, never what is held; a grant is once. Both change a counter from outside,
 -- so those who wait are looked at as after any call that changes it. A pause changes nothing but what is found.
 local RATE, QUOTA, SHARE, ADAPTIVE = 1, 3, 4, 5
-local PAUSE = 3650 * DAY -- as long as the key of a counter that nobody resumes
+local PAUSE = 36500 * DAY -- a hundred years: as long as the key of a counter that nobody resumes
 local FINE, BEYOND, MEANS_NOTHING = 0, 1, 2
 local HOLD_FLYING = 9 -- quota.lua
 
