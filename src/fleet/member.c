@@ -198,6 +198,15 @@ static bool is_held(const rn_member_lease *lease)
     return lease->stage == RN_OURS_HELD || lease->stage == RN_OURS_LOCAL || lease->stage == RN_OURS_PART;
 }
 
+/*
+ * The store may know it. What it was never asked for it is told nothing of: in a long outage such calls would be all
+ * that waits to be told, for nothing.
+ */
+static bool is_known(const rn_member_lease *lease)
+{
+    return lease->stage != RN_OURS_PART && (lease->stage != RN_OURS_LOCAL || lease->asked);
+}
+
 static int member_release(rn_decider *d, ration_time now, ration_lease handle, const ration_completion *completion)
 {
     const ration_completion usual = RATION_COMPLETION_INIT;
@@ -209,8 +218,8 @@ static int member_release(rn_decider *d, ration_time now, ration_lease handle, c
     if (lease == NULL || !is_held(lease))
         return RATION_ERR_UNKNOWN;
 
-    /* One that is being entered is known there when this comes; one that the store never knew, it does not mind. */
-    rn_member_call *const call = lease->stage != RN_OURS_PART ? tell(m, RN_SCRIPT_RELEASE, lease) : NULL;
+    /* One that is being entered is known there when this comes. */
+    rn_member_call *const call = is_known(lease) ? tell(m, RN_SCRIPT_RELEASE, lease) : NULL;
 
     if (lease->stage == RN_OURS_PART)
         rn_member_block_release(m, lease, how);
@@ -280,9 +289,13 @@ static int member_observe(rn_decider *d, ration_time now, ration_lease handle, c
         return rn_member_block_observe(m, lease, response);
 
     const ration_error_rule *const rule = &lease->route->provider->rule.errors;
-    rn_member_call *const call = rn_member_call_response(m, lease, response, rule->body_contains != NULL);
 
     m->totals.rate_limited += rn_response_read(rule, response).rate_limited;
+    if (!is_known(lease))
+        return RATION_OK;
+
+    rn_member_call *const call = rn_member_call_response(m, lease, response, rule->body_contains != NULL);
+
     if (call == NULL)
         return RATION_ERR_NOMEM;
     rn_member_call_send(m, call);
@@ -558,17 +571,21 @@ static bool due_less(const rn_heap_node *a, const rn_heap_node *b)
            ((const rn_member_lease *)(const void *)b)->due_at.us;
 }
 
-/* Ids are different from those of all other members, and from those of earlier runs. */
-static void id_make(rn_member *m)
+/*
+ * Ids are different from those of all other members, and from those of earlier runs: two of the same name would take
+ * each other's leases for their own. False: there is no randomness.
+ */
+static bool id_make(rn_member *m)
 {
     unsigned char random[16];
 
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        memset(random, 1, sizeof random);
+        return false;
     for (size_t i = 0; i < 8; i++)
         (void)snprintf(m->id + 2 * i, 3, "%02x", random[i]);
     memcpy(&m->random, random + 8, sizeof m->random);
     m->random |= 1;
+    return true;
 }
 
 static void on_leave(rn_deferred *work)
@@ -658,7 +675,6 @@ static void member_init(rn_member *m, const rn_member_options *options)
     m->first_free = UINT32_MAX;
     m->first_generation = options->first_generation > 0 ? options->first_generation : 1;
     m->leave.fn = on_leave;
-    id_make(m);
     settings_take(m, options);
     m->state = away_state(m);
     m->since = rn_member_now(m);
@@ -682,7 +698,7 @@ static int member_join(rn_member *m, const rn_member_options *options, char *fau
     m->instance = rn_mem_strdup(&m->mem, options->instance);
     if (m->fleet != NULL && m->instance != NULL)
         err = world_new(m, options->rules, &m->world, fault);
-    if (err == RATION_OK && !rn_member_salt_init(m))
+    if (err == RATION_OK && (!id_make(m) || !rn_member_salt_init(m)))
         err = RATION_ERR_IO;
     if (err == RATION_OK)
         err = store_open(m, options, fault);

@@ -154,6 +154,7 @@ bool rn_member_ask(rn_member *m, rn_member_lease *lease)
 
     if (call == NULL)
         return false;
+    lease->asked = true;
     call->ask.wait_us = rn_max(0, rn_sub(lease->deadline.us, rn_member_now(m).us));
     rn_member_lease_due(m, lease, (ration_time){RATION_NEVER_US});
     if (lease->stage != RN_OURS_ASKING)
@@ -386,6 +387,7 @@ void rn_member_enter(rn_member *m, rn_member_lease *lease)
 
     if (call == NULL)
         return; /* at its next renewal */
+    lease->asked = true;
     call->ask.enter = true;
     call->ask.again = lease->stage != RN_OURS_LOCAL;
     rn_member_call_send(m, call);

@@ -71,6 +71,7 @@ typedef struct rn_member_lease {
     bool own;                    /* whoever holds it renews it; else the member does */
     bool waits;                  /* the answer has not been at once */
     bool called;                 /* a message has come before the answer that it waits */
+    bool asked;                  /* the store has been asked for it, and may know it */
     int tries;                   /* of an admission whose connection broke */
     struct rn_member_call *told; /* the last that was told of it and is not answered */
     rn_member_event answer, lost;

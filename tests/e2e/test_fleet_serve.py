@@ -256,6 +256,16 @@ def test_some_leases_without_redis(provider, fleet, redis):
     until(lambda: gw.call("GET", "/a/x", NO_WAIT).status == 200, "and free")
 
 
+def test_nothing_to_tell_of_what_redis_never_knew(provider, fleet, redis):
+    """Calls that began and ended in an outage leave nothing behind: it may last, and they may be many."""
+    gw = fleet(one_provider(provider(hello).url, [slots(2)]), settings={"onUnavailable": {"localLimit": 2}})
+    redis.kill()
+    gw.until(lambda s: s["fleet"]["state"] == "degraded", "degraded")
+    assert [gw.call("GET", "/a/x").status for _ in range(20)] == [200] * 20
+    told = gw.until(lambda s: s["held"] == 0, "all have ended")["fleet"]
+    assert (told["localLeases"], told["toldLate"], told["toldNever"]) == (0, 0, 0)
+
+
 def test_what_was_told_meanwhile(provider, fleet, redis):
     """A call that ends while Redis hangs has given its slot back afterwards."""
     gate = Gate()
