@@ -43,6 +43,13 @@ ration_ratio rn_quota_reserve(ration_ratio given)
     return given.den == 0 ? (ration_ratio){1, 10} : given;
 }
 
+bool rn_quota_learns(const ration_limit_rule *rule)
+{
+    const ration_sync *const sync = &rule->sync;
+
+    return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
+}
+
 int64_t rn_quota_length(const ration_limit_rule *rule)
 {
     const rn_calendar calendar = rn_calendar_of(&rule->window, NULL);

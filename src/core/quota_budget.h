@@ -33,6 +33,9 @@ rn_quota_budget rn_quota_budget_fresh(const ration_limit_rule *rule, ration_rati
 /* `ration_rules.retry_reserve`, or the default where it is not given. */
 ration_ratio rn_quota_reserve(ration_ratio given);
 
+/* Whether headers of responses teach it anything. */
+bool rn_quota_learns(const ration_limit_rule *rule);
+
 /* The usual length of the rule's window: "one window length" of header sync, or the rolling one. */
 int64_t rn_quota_length(const ration_limit_rule *rule);
 

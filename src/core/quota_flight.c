@@ -5,7 +5,7 @@
  *
  * A lease is in flight from its grant until its response is seen, at the latest for `arrival`: by then its call must
  * have reached the provider. A lease that ends without a response stays in flight as a number, for its call may be on
- * the way still. There is room for a few such numbers; where there are more, the oldest two count as one that is as
+ * the way still; where no headers teach, only if the end of the window may find it there. There is room for a few such numbers; where there are more, the oldest two count as one that is as
  * young as the younger, so that the count errs on the side of waiting.
  *
  * Invariant: `charge` is the sum of the live leases' and the ended ones' charges; both are in order of their grants.
@@ -79,12 +79,19 @@ void rn_flight_settle(rn_counter *counter, const rn_hold *hold, int64_t added)
         counter->u.quota->flight.charge = rn_add(counter->u.quota->flight.charge, added);
 }
 
+static bool is_of_account(const rn_counter *counter, const rn_hold *hold)
+{
+    return rn_quota_learns(counter->limit->rule) ||
+           (!rn_quota_is_rolling(counter) && !has_arrived(counter, hold->granted_at, counter->u.quota->window.end));
+}
+
 void rn_flight_end(rn_counter *counter, rn_hold *hold)
 {
     if (!hold->quota.flying)
         return;
     flight_remove(&counter->u.quota->flight, hold);
-    rn_flight_lose(counter, hold->granted_at, hold->charge);
+    if (is_of_account(counter, hold))
+        rn_flight_lose(counter, hold->granted_at, hold->charge);
 }
 
 void rn_flight_lose(rn_counter *counter, ration_time granted_at, int64_t charge)

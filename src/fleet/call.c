@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/quota_budget.h"
 #include "core/sync.h"
 #include "fleet/call_brief.h"
 #include "fleet/call_parts.h"
@@ -337,7 +338,7 @@ static void write_quota_rule(rn_pack *out, const rn_call *call, const rn_counter
     write_ratio(out, limit->reserve);
     rn_pack_int(out, spec->arrival_us);
     rn_pack_int(out, spec->length_us);
-    rn_pack_bool(out, rn_call_teaches(limit->rule));
+    rn_pack_bool(out, rn_quota_learns(limit->rule));
     rn_pack_bool(out, !rolling && spec->parts > 0);
     rn_pack_bool(out, rolling);
     rn_pack_bool(out, limit->rule->when_exhausted == RATION_EXHAUSTED_WAIT);

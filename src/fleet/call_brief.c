@@ -18,17 +18,10 @@
 #define US_PER_S INT64_C(1000000)
 #define TWO_DAYS_S INT64_C(172800)
 
-bool rn_call_teaches(const ration_limit_rule *rule)
-{
-    const ration_sync *const sync = &rule->sync;
-
-    return sync->limit_header != NULL || sync->remaining_header != NULL || sync->reset_header != NULL || sync->standard;
-}
-
 /* A quota whose state is no more than a few sums. */
 static bool is_plain_quota(const rn_limit *limit)
 {
-    return limit->rule->kind == RATION_KIND_QUOTA && !rn_call_teaches(limit->rule) &&
+    return limit->rule->kind == RATION_KIND_QUOTA && !rn_quota_learns(limit->rule) &&
            limit->spec.quota.calendar.period != RATION_PERIOD_NONE;
 }
 

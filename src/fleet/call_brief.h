@@ -9,7 +9,4 @@ void rn_call_brief_admit(rn_call *call, const rn_route *route, const rn_call_ask
 /* A response, or the end of a lease at its own cost; `success`: of a call whose status is known by it. */
 void rn_call_brief_news(rn_call *call, const rn_route *route, bool success);
 
-/* Do headers teach a quota? */
-bool rn_call_teaches(const ration_limit_rule *rule);
-
 #endif

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "core/engine.h"
-#include "fleet/call_brief.h"
+#include "core/quota_budget.h"
 
 #define EARLY_US INT64_C(1000) /* before the end of a window: clocks are not read to the microsecond */
 
@@ -65,7 +65,7 @@ static bool limit_may(const rn_limit *limit)
 {
     const ration_kind kind = limit->rule->kind;
 
-    return kind == RATION_KIND_RATE || (kind == RATION_KIND_QUOTA && !rn_call_teaches(limit->rule));
+    return kind == RATION_KIND_RATE || (kind == RATION_KIND_QUOTA && !rn_quota_learns(limit->rule));
 }
 
 static bool route_may(const rn_route *route)

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The usual end of a lease, as quick_admit.lua has the usual admission: what release.lua, slots.lua, lease.lua and
--- store.lua say of a lease that is held, costs what it was charged, went through no circuit, and of whose call it is
--- known what became of it. So slots go back, and that is all; a penalty that a success would ease, a quota with leases
--- that may reach into its next window, and whatever else is not usual is left to the whole script.
+-- store.lua say of a lease that is held, costs what it was charged, and went through no circuit. So slots go back, and
+-- that is all; a penalty that a success would ease, a quota that knows of calls on their way into its next window, and
+-- whatever else is not usual is left to the whole script.
 -- tests/differential/fleet_quick.c compares them.
 if ARGV[2] then
     local MAX, SECOND, DAY = 9007199254740992, 1000000, 86400000000
@@ -62,8 +62,7 @@ if ARGV[2] then
                     end
                     states[i - 3] = a > charge and pack(was, penalty, a - charge, b) or ''
                     ends = was > ends and a > charge and was or ends
-                elseif kind == 3 and (not raw or type(a) ~= 'number' or now >= was or
-                    not lease[8] and not news and now < lease[2] + lease[at + 3]) then
+                elseif kind == 3 and (not raw or type(a) ~= 'number' or now >= was) then
                     break
                 elseif kind > 3 then
                     break

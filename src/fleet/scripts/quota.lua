@@ -445,14 +445,18 @@ MAKERS[3] = function()
         flight_advance(c, at)
     end
 
-    -- A hold ends, whether or not what became of its call is known.
+    -- A hold ends, whether or not what became of its call is known. True: that changed something.
     local function flight_end(c, hold, at_index)
-        if hold[FLYING] and (c.spec.sync or not c.spec.rolling) then
+        local matters = c.spec.sync or not c.spec.rolling and not has_arrived(c, hold[GRANTED], c.finish)
+        local lost = hold[FLYING] and matters
+
+        if lost then
             flight_lose(c, hold[GRANTED], hold[CHARGE])
         end
         if at_index then
             table.remove(c.holds, at_index)
         end
+        return lost or at_index
     end
 
     -- What the state knows of a lease at `at`, or would if it stood there.
@@ -657,8 +661,7 @@ MAKERS[3] = function()
     local function give_back(c, held, lease)
         local hold, index = lease_hold(c, lease, held.charge)
 
-        if hold[FLYING] or index then
-            flight_end(c, hold, index)
+        if flight_end(c, hold, index) then
             changed(c)
         end
     end
