@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
 -- What counters have to tell, KEYS[2] and on, as of now: core/report.c and each kind's `describe`. Writes nothing, so
--- it does not grant either what time has made possible. One that needs a window that the caller has not sent is left
--- out.
+-- it does not grant either what time has made possible. A window that the caller has not sent is asked for, but not for
+-- ever: then the counter is left out.
 --
 -- The answer to each is { has it a state, is it paused, how many wait there, the end of its penalty or nothing, how
 -- often that has been doubled, what its kind has to tell }.
 local RATE, CONCURRENCY, QUOTA, SHARE, ADAPTIVE = 1, 2, 3, 4, 5
+local ASKED_MAX, WINDOWS_EACH = 16, 8
 local tells = {}
 
 tells[RATE] = function(c)
@@ -61,9 +62,17 @@ local function tell(c, spec)
         tells[spec.kind](c) }
 end
 
+local function may_ask()
+    local count = 0
+
+    for _, windows in pairs(call.asked) do
+        count = count + (windows and #windows / WINDOWS_EACH or 1)
+    end
+    return count < ASKED_MAX
+end
+
 head_read()
 now = clock()
-call.asked = setmetatable({}, { __index = function() return {} end }) -- nothing is to be asked for
 for _, lease in ipairs(leases_due(now)) do
     lease_lose(lease[1], lease[2])
 end
@@ -73,6 +82,9 @@ local rows = {}
 for i, spec in ipairs(counters_from(6)) do
     local fine, row = pcall(tell, counter_at(KEYS[1 + i], spec.kind), spec)
 
+    if not fine and type(row) == 'table' and row.limit and may_ask() then
+        return { WINDOW, now, {}, { row.limit, row.at }, {} }
+    end
     rows[i] = fine and row or {}
 end
 return { DONE, now, {}, rows, {} }
