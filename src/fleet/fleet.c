@@ -124,6 +124,8 @@ static int run(rn_fleet *fleet, ration_time now, const rn_call_what *what)
 static int ask_store(rn_fleet *fleet, ration_time now, const ration_request *request, rn_call_ask *ask,
                      ration_decision *out, rn_route **found)
 {
+    const rn_script_name script = ask->units > 0 ? RN_SCRIPT_PREFETCH : RN_SCRIPT_ADMIT;
+
     rn_route *route = NULL;
     int err = RATION_OK;
 
@@ -132,7 +134,7 @@ static int ask_store(rn_fleet *fleet, ration_time now, const ration_request *req
     err = rn_fleet_rules_ask(&fleet->rules, now, request, ask, &route, out);
     if (err != RATION_OK || route == NULL)
         return err;
-    err = run(fleet, now, &(rn_call_what){.script = RN_SCRIPT_ADMIT, .route = route, .id = ask->id, .ask = ask});
+    err = run(fleet, now, &(rn_call_what){.script = script, .route = route, .id = ask->id, .ask = ask});
     if (err == RATION_OK && rn_answer_result(fleet->reply) == RN_ANSWER_DONE)
         err = RATION_ERR_UNKNOWN; /* a lease of that name has been released */
     if (err == RATION_OK)
@@ -149,6 +151,14 @@ int rn_fleet_submit(rn_fleet *fleet, ration_time now, const ration_request *requ
                     ration_decision *out, rn_route **route)
 {
     rn_call_ask ask = {.id = id};
+
+    return ask_store(fleet, now, request, &ask, out, route);
+}
+
+int rn_fleet_prefetch(rn_fleet *fleet, ration_time now, const ration_request *request, ration_text id, int64_t units,
+                      ration_decision *out, rn_route **route)
+{
+    rn_call_ask ask = {.id = id, .units = units};
 
     return ask_store(fleet, now, request, &ask, out, route);
 }

@@ -48,18 +48,21 @@ static const struct row {
     const char *why;
     const char *rules;
     int grants, news; /* of a hundred grants, of responses and releases, so many at least take the quick path */
+    bool blocks;      /* some are taken for many requests at once; of their responses a quarter */
 } rows[] = {
-    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15},
-    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15},
-    {"a short window, calls on their way", ALL(MINUTE), 10, 5},
-    {"a quota with a reserve, soon used up", RESERVE ALL(SMALL), 5, 5},
-    {"a slow rate", ALL(SLOW), 10, 10},
-    {"few slots", ALL(FEW), 10, 10},
-    {"no limit", ALL(""), 50, 25},
-    {"rolling", ALL(RATE ", " ROLLING), 0, 0},
-    {"with headers", ALL(SYNCED ", " SLOTS), 0, 0},
-    {"adaptive", ALL(ADAPTIVE ", " RATE), 0, 0},
-    {"one only watches", ALL(SHADOW ", " RATE), 0, 0},
+    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15, false},
+    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15, false},
+    {"a short window, calls on their way", ALL(MINUTE), 10, 5, false},
+    {"a quota with a reserve, soon used up", RESERVE ALL(SMALL), 5, 5, false},
+    {"a slow rate", ALL(SLOW), 10, 10, false},
+    {"few slots", ALL(FEW), 10, 10, false},
+    {"no limit", ALL(""), 50, 25, false},
+    {"blocks", ALL(RATE ", " DAILY), 20, 15, true},
+    {"blocks by cost, in short windows", ALL(MINUTE ", " RATE_COST), 5, 2, true},
+    {"rolling", ALL(RATE ", " ROLLING), 0, 0, false},
+    {"with headers", ALL(SYNCED ", " SLOTS), 0, 0, false},
+    {"adaptive", ALL(ADAPTIVE ", " RATE), 0, 0, false},
+    {"one only watches", ALL(SHADOW ", " RATE), 0, 0, false},
 };
 
 typedef struct rig {
@@ -70,9 +73,11 @@ typedef struct rig {
     rn_fleet quick, whole;
     char names[HELD_MAX][16];
     rn_route *routes[HELD_MAX][2];
+    bool blocks[HELD_MAX];
     int64_t last_name;
     int granted, observed, released;
     int short_granted, short_observed, short_released; /* of them by the quick path */
+    int told, short_told;                              /* responses to blocks' calls */
 } rig;
 
 static const char *url;
@@ -118,6 +123,7 @@ static void rig_open(rig *r, const struct row *row, uint64_t seed)
     ration_config_faults_fini(&faults);
     open_fleet(r, &r->quick, "quick");
     open_fleet(r, &r->whole, "whole");
+    r->whole.call.path = RN_CALL_WHOLE;
 }
 
 static void rig_close(rig *r)
@@ -245,6 +251,28 @@ static void pass_time(rig *r)
         r->now.us += (chance(r, 80) ? INT64_C(61) : INT64_C(3700)) * US_PER_S;
 }
 
+/* Units for many requests at once. No quick path takes them, but what comes of their calls. */
+static void take_block(rig *r, size_t at)
+{
+    const int64_t units = 1 + (int64_t)draw(r, 9);
+    ration_request request = RATION_REQUEST_INIT;
+    ration_decision quick;
+    ration_decision whole;
+
+    request.account = ration_text_of("a");
+    request.cost = 333333;
+    request.ttl_us = 30 * US_PER_S;
+    (void)snprintf(r->names[at], sizeof r->names[at], "i%d", (int)++r->last_name);
+
+    const ration_text name = ration_text_of(r->names[at]);
+
+    CHECK_EQ(rn_fleet_prefetch(&r->quick, r->now, &request, name, units, &quick, &r->routes[at][0]), RATION_OK);
+    CHECK_EQ(rn_fleet_prefetch(&r->whole, r->now, &request, name, units, &whole, &r->routes[at][1]), RATION_OK);
+    check_same_news(r);
+    CHECK_EQ(quick.result, whole.result);
+    r->blocks[at] = true;
+}
+
 static void admit(rig *r, size_t at)
 {
     static const int64_t costs[] = {0, 1, 333333, 333333, US_PER_S, US_PER_S, US_PER_S, 2 * US_PER_S, 5 * US_PER_S};
@@ -266,8 +294,8 @@ static void admit(rig *r, size_t at)
 
     const ration_text name = ration_text_of(r->names[at]);
 
+    r->blocks[at] = false;
     r->quick.call.path = RN_CALL_ONLY;
-    r->whole.call.path = RN_CALL_WHOLE;
 
     int err = rn_fleet_submit(&r->quick, r->now, &request, name, &quick, &r->routes[at][0]);
 
@@ -308,6 +336,8 @@ static void respond(rig *r, size_t at)
     check_same_news(r);
     r->observed++;
     r->short_observed += is_taken(r) ? 1 : 0;
+    r->told += r->blocks[at] ? 1 : 0;
+    r->short_told += r->blocks[at] && is_taken(r) ? 1 : 0;
 }
 
 static void end(rig *r, size_t at)
@@ -355,7 +385,9 @@ static void step(rig *r)
     const size_t at = (size_t)draw(r, HELD_MAX);
 
     pass_time(r);
-    if (r->routes[at][0] == NULL) {
+    if (r->routes[at][0] == NULL && r->row->blocks && chance(r, 30)) {
+        take_block(r, at);
+    } else if (r->routes[at][0] == NULL) {
         admit(r, at);
     } else if (chance(r, 50)) {
         respond(r, at);
@@ -381,15 +413,19 @@ static void check_row_same(const struct row *row, size_t first_seed)
         sum.granted += r.granted;
         sum.observed += r.observed;
         sum.released += r.released;
+        sum.told += r.told;
+        sum.short_told += r.short_told;
         sum.short_granted += r.short_granted;
         sum.short_observed += r.short_observed;
         sum.short_released += r.short_released;
     }
-    print_message("%s: %d of %d grants, %d of %d responses, %d of %d releases\n", row->why, sum.short_granted,
-                  sum.granted, sum.short_observed, sum.observed, sum.short_released, sum.released);
+    print_message("%s: %d of %d grants, %d of %d responses, %d of %d releases, %d of %d of blocks\n", row->why,
+                  sum.short_granted, sum.granted, sum.short_observed, sum.observed, sum.short_released, sum.released,
+                  sum.short_told, sum.told);
     CHECK(sum.granted > 10 && 100 * sum.short_granted >= row->grants * sum.granted);
     CHECK(100 * sum.short_observed >= row->news * sum.observed);
     CHECK(100 * sum.short_released >= row->news * sum.released);
+    CHECK(!row->blocks || (sum.told >= 5 && 4 * sum.short_told >= sum.told));
 }
 
 static void test_same(void **state)

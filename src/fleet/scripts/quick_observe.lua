@@ -28,12 +28,13 @@ if ARGV[2] then
         end
 
         local state, _, _, _, _, ttl, status_seen, _, pass = unpacked(raws[2])
+        local each = status_seen == 'each' -- a block's, of which nothing more is noted
 
-        if state ~= 1 or pass or not ttl or status_seen and status_seen ~= true then -- a block's is told as a text
+        if state ~= 1 or pass or not ttl or status_seen and status_seen ~= true and not each then
             break
         end
 
-        local news, count = success and not status_seen, 0
+        local news, count = success and (each or not status_seen), 0
 
         for i = 3, #keys do
             local raw = raws[i]
@@ -51,14 +52,16 @@ if ARGV[2] then
             break
         end
 
-        -- The record as it is but for two values: that its status is seen, and that it is answered.
-        local flags = cmsgpack.unpack_limit(raws[2], 6)
-        local record = sub(raws[2], 1, flags) .. pack(true, true) .. sub(raws[2], flags + 3)
+        if not each then
+            -- The record as it is but for two values: that its status is seen, and that it is answered.
+            local flags = cmsgpack.unpack_limit(raws[2], 6)
+            local record = sub(raws[2], 1, flags) .. pack(true, true) .. sub(raws[2], flags + 3)
 
-        if lasting then
-            call('SET', keys[2], record)
-        else
-            call('SET', keys[2], record, 'KEEPTTL')
+            if lasting then
+                call('SET', keys[2], record)
+            else
+                call('SET', keys[2], record, 'KEEPTTL')
+            end
         end
         if now - seen >= 1000 then
             local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)
