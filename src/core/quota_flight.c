@@ -5,8 +5,9 @@
  *
  * A lease is in flight from its grant until its response is seen, at the latest for `arrival`: by then its call must
  * have reached the provider. A lease that ends without a response stays in flight as a number, for its call may be on
- * the way still; where no headers teach, only if the end of the window may find it there. There is room for a few such numbers; where there are more, the oldest two count as one that is as
- * young as the younger, so that the count errs on the side of waiting.
+ * the way still; where no headers teach, only if the end of the window may find it there. There is room for a few such
+ * numbers; where there are more, the oldest two count as one that is as young as the younger, so that the count errs on
+ * the side of waiting.
  *
  * Invariant: `charge` is the sum of the live leases' and the ended ones' charges; both are in order of their grants.
  */
