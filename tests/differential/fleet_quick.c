@@ -36,6 +36,9 @@
 #define DAILY "{ name: q, kind: quota, max: 5000, window: { period: day }, " BY " }"
 #define MINUTE "{ name: m, kind: quota, max: 60, window: { period: minute }, counts: cost, arrival: 20s, " BY " }"
 #define SMALL "{ name: k, kind: quota, max: 14, window: { period: hour }, counts: cost, " BY " }"
+#define LARGE                                                                                                          \
+    "{ name: g, kind: quota, max: 60000, window: { period: day }, counts: cost, " BY " }, "                            \
+    "{ name: gc, kind: concurrency, max: 20000, counts: cost, " BY " }"
 #define SLOW "{ name: z, kind: rate, rate: 3/s, burst: 4, margin: 1, counts: cost, " BY " }"
 #define FEW "{ name: t, kind: concurrency, max: 3, " BY " }"
 #define RESERVE "settings: { budget: { retryReserve: 1/3 } }\n"
@@ -49,20 +52,22 @@ static const struct row {
     const char *rules;
     int grants, news; /* of a hundred grants, of responses and releases, so many at least take the quick path */
     bool blocks;      /* some are taken for many requests at once; of their responses a quarter */
+    int64_t larger;   /* a request costs so many times what it draws */
 } rows[] = {
-    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15, false},
-    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15, false},
-    {"a short window, calls on their way", ALL(MINUTE), 10, 5, false},
-    {"a quota with a reserve, soon used up", RESERVE ALL(SMALL), 5, 5, false},
-    {"a slow rate", ALL(SLOW), 10, 10, false},
-    {"few slots", ALL(FEW), 10, 10, false},
-    {"no limit", ALL(""), 50, 25, false},
-    {"blocks", ALL(RATE ", " DAILY), 20, 15, true},
-    {"blocks by cost, in short windows", ALL(MINUTE ", " RATE_COST), 5, 2, true},
-    {"rolling", ALL(RATE ", " ROLLING), 0, 0, false},
-    {"with headers", ALL(SYNCED ", " SLOTS), 0, 0, false},
-    {"adaptive", ALL(ADAPTIVE ", " RATE), 0, 0, false},
-    {"one only watches", ALL(SHADOW ", " RATE), 0, 0, false},
+    {"rate, concurrency, quota", ALL(RATE ", " SLOTS ", " DAILY), 40, 15, false, 1},
+    {"by cost, of the provider", ALL(RATE_COST ", " SLOTS_COST), 30, 15, false, 1},
+    {"a short window, calls on their way", ALL(MINUTE), 10, 5, false, 1},
+    {"a quota with a reserve, soon used up", RESERVE ALL(SMALL), 5, 5, false, 1},
+    {"sums of every length", ALL(LARGE), 10, 5, false, 1000},
+    {"a slow rate", ALL(SLOW), 10, 10, false, 1},
+    {"few slots", ALL(FEW), 10, 10, false, 1},
+    {"no limit", ALL(""), 50, 25, false, 1},
+    {"blocks", ALL(RATE ", " DAILY), 20, 15, true, 1},
+    {"blocks by cost, in short windows", ALL(MINUTE ", " RATE_COST), 5, 2, true, 1},
+    {"rolling", ALL(RATE ", " ROLLING), 0, 0, false, 1},
+    {"with headers", ALL(SYNCED ", " SLOTS), 0, 0, false, 1},
+    {"adaptive", ALL(ADAPTIVE ", " RATE), 0, 0, false, 1},
+    {"one only watches", ALL(SHADOW ", " RATE), 0, 0, false, 1},
 };
 
 typedef struct rig {
@@ -282,7 +287,7 @@ static void admit(rig *r, size_t at)
     ration_decision whole;
 
     request.account = chance(r, 70) ? ration_text_of("a") : ration_text_of("b");
-    request.cost = PICK(r, costs);
+    request.cost = PICK(r, costs) * r->row->larger;
     request.ttl_us = draw(r, 400) > 0 ? PICK(r, times) : RATION_UNSET;
     request.hold_us = chance(r, 15) ? PICK(r, times) : RATION_UNSET;
     request.wait_us = chance(r, 6) ? US_PER_S : 0;

@@ -12,31 +12,18 @@
 if ARGV[2] then
     local ONLY, TOLD, LASTING, HOLD, TTL, LIFE, RECORD, COUNTERS = 1, 2, 3, 4, 5, 6, 7, 8
     local MAX, SECOND, DAY, NEVER = 9007199254740992, 1000000, 86400000000, math.huge
+    local HALF, WORD = 65535, 4294967295 -- above them pack writes a number in four bytes and in eight
     local KEPT, SLACK = 604800000000, 60000000 -- of penalties, of slots
     local brief = { cmsgpack.unpack(ARGV[2]) }
 
     repeat
-        local keys, call, pack, unpacked = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack
-
-        raws = call('MGET', unpack(keys))
-        if not raws[1] or raws[2] then
-            break
-        end
-
-        -- ---- the provider ----
-
-        local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
         local now, hold, ttl, lasting = brief[TOLD], brief[HOLD], brief[TTL], brief[LASTING]
 
-        if not now then
-            time = call('TIME')
-            now = time[1] * SECOND + time[2]
-        end
+        --@ quick_begin
 
         local ttl_until, ends_at = now + ttl, hold and now + hold or 0
 
-        if waiting > 0 or now < seen or now >= first or now >= circuits or ttl_until >= MAX or
-            ttl_until + DAY > kept or ends_at >= MAX then
+        if raws[2] or ttl_until >= MAX or ttl_until + DAY > kept or ends_at >= MAX then
             break
         end
         if raws[3] then
@@ -49,13 +36,13 @@ if ARGV[2] then
 
         -- ---- what its counters will be, if all have room ----
 
-        local head_was, order = ends, grants + 1 > now and grants + 1 or now
+        local order = grants + 1 > now and grants + 1 or now
         local states, removals, declared = { false, false, false, false }
         local at, count, size = COUNTERS, 0, #brief
 
         while at <= size do
             local kind, raw = brief[at], raws[count + 4]
-            local until_at, was, penalty, a, b, c, d, e = 0
+            local until_at, spent, was, penalty, a, b, c, d, e = 0
 
             if raw then
                 was, penalty, a, b, c, d, e = unpacked(raw)
@@ -112,6 +99,7 @@ if ARGV[2] then
                 if not raw or type(a) ~= 'number' or now >= d or now + brief[at + 2] > d or a + b > brief[at + 3] then
                     break
                 end
+                spent = a
                 a = a + brief[at + 1]
                 until_at = d
                 at = at + 4
@@ -123,8 +111,21 @@ if ARGV[2] then
                 break
             end
             count = count + 1
-            states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
-                pack(until_at, penalty or false, a, b, c, d, e)
+            if penalty or until_at <= WORD or a <= HALF then
+                states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
+                    pack(until_at, penalty or false, a, b, c, d, e)
+            elseif kind == 1 and b > WORD and a > WORD then
+                states[count] = bytes('>BI8BBI8BI8', 207, until_at, 194, 207, a, 207, b)
+            elseif kind == 2 and b > WORD and a <= WORD then
+                states[count] = bytes('>BI8BBI4BI8', 207, until_at, 194, 206, a, 207, b)
+            elseif kind < 3 then
+                states[count] = pack(until_at, false, a, b)
+            elseif was == until_at and spent > HALF then
+                states[count] = sub(raw, 1, 10) .. (a > WORD and bytes('>BI8', 207, a) or bytes('>BI4', 206, a)) ..
+                    sub(raw, spent > WORD and 20 or 16)
+            else
+                states[count] = pack(until_at, false, a, b, c, d, e)
+            end
             if not was or was - was % GRAIN ~= until_at - until_at % GRAIN then
                 removals = removals or {}
                 removals[count] = until_at - until_at % GRAIN + 2 * GRAIN
@@ -137,7 +138,7 @@ if ARGV[2] then
 
         -- ---- they have ----
 
-        local prefix, id = string.sub(keys[1], 1, -5), string.sub(keys[2], #keys[1] + 3)
+        local prefix, id = sub(keys[1], 1, -5), sub(keys[2], #keys[1] + 3)
 
         for i = 1, count do
             local removal = removals and removals[i]
@@ -152,16 +153,17 @@ if ARGV[2] then
         end
         for i = 1, declared and #declared or 0 do
             local slots = declared[i]
-            local key, lasts = prefix .. 'ends:' .. string.sub(keys[slots[1]], #prefix + 7), slots[3]
+            local key, lasts = prefix .. 'ends:' .. sub(keys[slots[1]], #prefix + 7), slots[3]
 
             call('ZADD', key, ends_at, string.format('%.0f:%s', slots[2], id))
             if not lasting then
                 call('PEXPIREAT', key, (lasts - lasts % 1000) / 1000 + 1)
             end
         end
-        call('ZADD', prefix .. 'leases', ttl_until, id)
+        call('ZADD', prefix .. 'leases', string.format('%d', ttl_until), id)
 
-        local record = pack(1, now, order, ttl_until) .. brief[RECORD]
+        local record = (now > WORD and bytes('>BBI8BI8BI8', 1, 207, now, 207, order, 207, ttl_until) or
+            pack(1, now, order, ttl_until)) .. brief[RECORD]
 
         if lasting then
             call('SET', keys[2], record)
@@ -173,22 +175,11 @@ if ARGV[2] then
             removal = removal - removal % GRAIN + 2 * GRAIN
             call('SET', keys[2], record, 'PXAT', (removal - removal % 1000) / 1000 + 1)
         end
-        if order > now or ttl_until < first or now - seen >= 1000 or ends - head_was >= DAY then
-            local head = pack(now, order, ttl_until < first and ttl_until or first, ends, kept, false, false, 0, wake,
-                circuits)
-            local was, will = head_was > kept and head_was or kept, ends > kept and ends or kept
 
-            was, will = (seen > was and seen or was) + 2 * DAY, (now > will and now or will) + 2 * DAY
-            will = will - will % GRAIN
-            if lasting then
-                call('SET', keys[1], head)
-            elseif was - was % GRAIN == will then
-                call('SET', keys[1], head, 'KEEPTTL')
-            else
-                will = will + 2 * GRAIN
-                call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
-            end
-        end
+        local told = order > now or ttl_until < first
+
+        grants, first = order, ttl_until < first and ttl_until or first
+        --@ quick_head
         return { 1, now }
     until true
 

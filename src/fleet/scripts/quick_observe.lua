@@ -10,20 +10,9 @@ if ARGV[2] then
     local only, now, lasting, success = cmsgpack.unpack(ARGV[2])
 
     repeat
-        local keys, call, pack, unpacked, sub = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack, string.sub
+        --@ quick_begin
 
-        raws = call('MGET', unpack(keys))
-        if not raws[1] or not raws[2] then
-            break
-        end
-
-        local seen, grants, first, ends, kept, _, _, waiting, wake, circuits = unpacked(raws[1])
-
-        if not now then
-            time = call('TIME')
-            now = time[1] * SECOND + time[2]
-        end
-        if waiting > 0 or now < seen or now >= first or now >= circuits then
+        if not raws[2] then
             break
         end
 
@@ -63,21 +52,10 @@ if ARGV[2] then
                 call('SET', keys[2], record, 'KEEPTTL')
             end
         end
-        if now - seen >= 1000 then
-            local head = pack(now, grants, first, ends, kept, false, false, 0, wake, circuits)
-            local last = ends > kept and ends or kept
-            local was, will = (seen > last and seen or last) + 2 * DAY, (now > last and now or last) + 2 * DAY
 
-            will = will - will % GRAIN
-            if lasting then
-                call('SET', keys[1], head)
-            elseif was - was % GRAIN == will then
-                call('SET', keys[1], head, 'KEEPTTL')
-            else
-                will = will + 2 * GRAIN
-                call('SET', keys[1], head, 'PXAT', (will - will % 1000) / 1000 + 1)
-            end
-        end
+        local told = false
+
+        --@ quick_head
         return { 4, now }
     until true
 
