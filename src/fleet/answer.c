@@ -98,7 +98,7 @@ static ration_text text_of(const redisReply *reply)
 
 ration_text rn_answer_text(const redisReply *reply, size_t index)
 {
-    const redisReply *const text = item_of(reply->element[3], index);
+    const redisReply *const text = item_of(rn_answer_rest(reply), index);
 
     return text != NULL ? text_of(text) : (ration_text){"", 0};
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* MessagePack as the scripts read it: every form that goes out, byte for byte. */
+/* MessagePack as the scripts read it: every form that goes out, byte for byte; and answers that lack something. */
 #include "support/check.h"
 
 #include "base/mem.h"
+#include "fleet/answer.h"
 #include "fleet/call.h"
 #include "fleet/scripts.h"
 #include "support/failalloc.h"
@@ -132,13 +133,37 @@ static void test_scripts(void **state)
     }
 }
 
+/* Nothing is read of an answer that it does not have. */
+static void test_short_answer(void **state)
+{
+    char beyond[] = "beyond";
+    redisReply number = {.type = REDIS_REPLY_INTEGER, .integer = 1};
+    redisReply text = {.type = REDIS_REPLY_STRING, .str = beyond, .len = sizeof beyond - 1};
+    redisReply *texts[] = {&text};
+    redisReply list = {.type = REDIS_REPLY_ARRAY, .elements = 1, .element = texts};
+    redisReply *parts[] = {&number, &number, &list, &list, &list};
+    redisReply reply = {.type = REDIS_REPLY_ARRAY, .elements = 5, .element = parts};
+    rn_fleet_event event;
+    rn_fleet_lost lost;
+
+    (void)state;
+    CHECK(rn_answer_is(&reply));
+    CHECK_EQ(rn_answer_text(&reply, 0).size, text.len);
+    reply.elements = 2;
+    CHECK(rn_answer_is(&reply));
+    CHECK_EQ(rn_answer_text(&reply, 0).size, 0);
+    CHECK_EQ(rn_answer_number(&reply, 0, -7), -7);
+    CHECK(!rn_answer_lost(&reply, 0, &lost));
+    CHECK(!rn_answer_event(&reply, 0, &event));
+    reply.elements = 3;
+    CHECK(!rn_answer_is(&reply));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_scripts),
+        cmocka_unit_test(test_forms),   cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_names),
+        cmocka_unit_test(test_scripts), cmocka_unit_test(test_short_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""A Redis that answers and does not do what it is asked: what becomes of its errors, and that all is well again by
+itself, in the gateway that has heard them. The table of docs/guide/fleet.md is this file's.
+"""
+
+import pathlib
+import re
+
+import pytest
+
+from house import a_day, one_provider, until
+from provider import hello
+from test_fleet_faults import quota
+from test_fleet_serve import NO_WAIT, fleet, redis, slots  # noqa: F401
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guide" / "fleet.md"
+
+ERRORS = {  # the first word of the error: what brings it about, and what ends that
+    "OOM": ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+    "NOREPLICAS": ("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"),
+    "NOPERM": ("ACL SETUSER default -evalsha", "ACL SETUSER default +evalsha"),
+}
+
+
+@pytest.mark.parametrize("word", ERRORS)
+def test_an_error_and_its_end(word, provider, fleet, redis):  # noqa: F811
+    """Refused as what it is, with the server's words in the status; nothing stays taken, and nothing to be told."""
+    begin, end = ERRORS[word]
+    server = provider(hello)
+    gw = fleet(one_provider(server.url, [quota(99, **a_day()), slots(1)]))
+    assert gw.call("GET", "/a/x").status == 200
+    assert b"OK" in redis.ask(*begin.split())
+    before = len(server.requests)
+
+    def refused():
+        answer = gw.call("GET", "/a/x", NO_WAIT)
+        assert answer["Ration-Refused"] in (None, "store_unavailable")
+        return answer.status == 503
+
+    until(refused, "a refusal")
+    assert len(server.requests) - before <= 1
+    told = gw.until(lambda s: word in s["fleet"].get("lastError", ""), "the server's words")["fleet"]
+    assert (told["state"], told["localLeases"]) == ("up", 0)
+    assert b"OK" in redis.ask(*end.split())
+    gw.until(lambda s: s["fleet"]["toldLate"] == 0, "all is told")
+    until(lambda: gw.call("GET", "/a/x", NO_WAIT).status == 200, "the slot is free")
+
+
+def test_the_table_of_errors():
+    """The guide has a row for each of these."""
+    rows = re.findall(r"^\| `([A-Z]+)`", GUIDE.read_text(), re.MULTILINE)
+    assert sorted(ERRORS) == sorted(rows)
