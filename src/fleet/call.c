@@ -145,11 +145,11 @@ void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id)
     key_end(call);
 }
 
-void rn_call_circuit_key(rn_call *call, const rn_route *route)
+void rn_call_circuit_key(rn_call *call, ration_text provider, ration_text key)
 {
-    key_begin(call, route->provider->name);
+    key_begin(call, provider);
     bytes_str(&call->bytes, "circuit:");
-    rn_pack_raw(&call->bytes, route->circuit->key);
+    rn_pack_raw(&call->bytes, key);
     key_end(call);
 }
 
@@ -166,7 +166,7 @@ int rn_call_route_keys(rn_call *call, const rn_route *route, ration_text id)
     for (size_t i = 0; i < route->count; i++)
         key_counter(call, route, route->links[i].counter);
     if (route->circuit != NULL)
-        rn_call_circuit_key(call, route);
+        rn_call_circuit_key(call, route->provider->name, route->circuit->key);
     return RATION_OK;
 }
 
@@ -718,7 +718,7 @@ int rn_call_write(rn_call *call, const rn_call_what *what)
     case RN_SCRIPT_HEALTH:
         return rn_call_health_write(call, what->health);
     case RN_SCRIPT_ADVANCE:
-        return rn_call_advance(call, what->id, what->route);
+        return rn_call_advance(call, what->id, what->circuit);
     case RN_SCRIPT_BEAT:
         return rn_call_beat(call, what->beat);
     case RN_SCRIPT_TENANTS:

@@ -128,8 +128,8 @@ int rn_call_cancel(rn_call *call, const rn_route *route, ration_text id);
 /* A renewal or a collect: of leases, and of waiters of the member, at a provider; at most RN_CALL_IDS_MAX. */
 int rn_call_leases(rn_call *call, ration_text provider, const ration_text *ids, size_t count);
 int rn_call_health_write(rn_call *call, const rn_call_health *health);
-/* `route`: its circuit is told of; NULL: none is. */
-int rn_call_advance(rn_call *call, ration_text provider, const rn_route *route);
+/* `circuit`: of which it is to be told, by its key; absent: of none. */
+int rn_call_advance(rn_call *call, ration_text provider, ration_text circuit);
 int rn_call_beat(rn_call *call, const rn_call_beating *beat);
 /* What a share limit's counter has to tell. `account`: whose own limit it is; absent: the provider's. */
 int rn_call_tenants(rn_call *call, const ration_counter_name *counter, ration_text account);
@@ -144,6 +144,7 @@ typedef struct rn_call_what {
     ration_text id; /* of the lease; of an advance, a renewal or a collect: the provider; of tenants: the account */
     const ration_text *ids; /* a renewal, a collect: of leases at one provider */
     size_t id_count;
+    ration_text circuit; /* an advance: of which it is to be told */
     const ration_counter_name *counter;
     const rn_call_ask *ask;
     const ration_response *response;

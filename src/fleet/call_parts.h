@@ -10,7 +10,7 @@
 void rn_call_head(rn_call *call, ration_text provider);
 /* One more key: of a lease; of a circuit; of a counter, `account` absent where it is the provider's own limit. */
 void rn_call_lease_key(rn_call *call, ration_text provider, ration_text id);
-void rn_call_circuit_key(rn_call *call, const rn_route *route);
+void rn_call_circuit_key(rn_call *call, ration_text provider, ration_text key);
 void rn_call_limit_key(rn_call *call, ration_text provider, ration_text limit, ration_text account, ration_text key);
 /* The keys of a call about a lease that came by a route. RATION_ERR_FULL: too many limits. */
 int rn_call_route_keys(rn_call *call, const rn_route *route, ration_text id);

@@ -59,15 +59,15 @@ int rn_call_health_write(rn_call *call, const rn_call_health *health)
     return rn_call_written(call);
 }
 
-int rn_call_advance(rn_call *call, ration_text provider, const rn_route *route)
+int rn_call_advance(rn_call *call, ration_text provider, ration_text circuit)
 {
     rn_call_head(call, provider);
-    if (route != NULL)
-        rn_call_circuit_key(call, route);
+    if (circuit.data != NULL)
+        rn_call_circuit_key(call, provider, circuit);
     rn_call_common(call);
-    rn_pack_map(&call->argument, route != NULL);
-    if (route != NULL)
-        rn_pack_key_text(&call->argument, "key", route->circuit->key);
+    rn_pack_map(&call->argument, circuit.data != NULL);
+    if (circuit.data != NULL)
+        rn_pack_key_text(&call->argument, "key", circuit);
     return rn_call_written(call);
 }
 

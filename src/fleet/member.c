@@ -487,6 +487,8 @@ static int member_report(rn_decider *d, ration_time now, ration_report_kind kind
     if ((kind == RATION_REPORT_LIMITS || kind == RATION_REPORT_STATS) &&
         (reporter->counter != NULL || reporter->penalty != NULL))
         rn_member_figures_report(m, reporter);
+    if (kind == RATION_REPORT_LIMITS && reporter->breaker != NULL)
+        rn_member_gates_report(m, reporter);
     for (uint32_t i = 0; kind == RATION_REPORT_LEASES && reporter->lease != NULL && i < m->slot_count; i++) {
         if (m->slots[i].lease != NULL && m->slots[i].lease->stage != RN_OURS_BLOCK)
             report_lease(m, m->slots[i].lease, reporter);
@@ -687,6 +689,7 @@ static void member_init(rn_member *m, const rn_member_options *options)
     rn_member_calls_init(m);
     rn_member_beat_init(m);
     rn_member_figures_init(m);
+    rn_member_gates_init(m);
     rn_call_init(&m->call, &m->mem, NULL, NULL, false);
 }
 
@@ -740,6 +743,7 @@ void rn_member_free(rn_member *m)
     rn_member_calls_fini(m);
     rn_member_beat_fini(m);
     rn_member_figures_fini(m);
+    rn_member_gates_fini(m);
     rn_member_events_fini(m);
     rn_member_channels_fini(m);
     rn_member_circuits_fini(m);

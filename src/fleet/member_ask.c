@@ -66,6 +66,7 @@ static int ask_for(rn_member *m, rn_route *route, const ration_request *request,
     rn_member_lease *lease = NULL;
 
     rn_member_figures_touch(m, route);
+    rn_member_gates_touch(m, route);
 
     const int err = rn_member_lease_new(m, route, request, ask, &lease);
 

@@ -174,6 +174,16 @@ static bool is_asked(const rn_member_call *call)
     return false;
 }
 
+/* Whoever has asked for a circuit hears of it; `reply` NULL: there is none. */
+static void advanced(rn_member *m, const rn_member_call *call, const redisReply *reply)
+{
+    if (call->route != NULL) {
+        rn_member_watched(m, reply);
+    } else if (call->gate.data != NULL) {
+        rn_member_gate_told(m, call, reply);
+    }
+}
+
 static void call_fail(rn_member_call *call)
 {
     rn_member *const m = call->member;
@@ -182,8 +192,8 @@ static void call_fail(rn_member_call *call)
         rn_member_admitted(m, call, NULL);
     } else if (call->script == RN_SCRIPT_PREFETCH) {
         rn_member_block_answered(m, call, NULL);
-    } else if (call->script == RN_SCRIPT_ADVANCE && call->route != NULL) {
-        rn_member_watched(m, NULL);
+    } else if (call->script == RN_SCRIPT_ADVANCE) {
+        advanced(m, call, NULL);
     }
     if (is_asked(call)) {
         if (call->script == RN_SCRIPT_INSPECT)
@@ -276,8 +286,8 @@ static void call_done(rn_member_call *call, const redisReply *reply)
         rn_member_call_tell(call, rn_answer_operated(reply));
     } else if (call->script == RN_SCRIPT_INSPECT) {
         rn_member_inspected(m, call, reply);
-    } else if (call->script == RN_SCRIPT_ADVANCE && call->route != NULL) {
-        rn_member_watched(m, reply);
+    } else if (call->script == RN_SCRIPT_ADVANCE) {
+        advanced(m, call, reply);
     }
     rn_member_call_free(call);
 }
@@ -342,6 +352,7 @@ static int call_write(rn_member *m, const rn_member_call *call)
         .id = many                                ? call->route->provider->name
               : call->script == RN_SCRIPT_ADVANCE ? call->provider
                                                   : ration_text_of(call->name),
+        .circuit = call->circuit,
         .ask = &call->ask,
         .response = &call->response,
         .said = call->has_said ? &call->said : NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the store has to tell of counters, for those who look at this process.
+ * What the store has to tell of counters, for those who look at this process. Breakers are asked for with them
+ * (member_gates.c).
  *
  * Nobody who looks waits for Redis: figures are what the last answer has told. They are asked for with the beats, each
  * second while somebody looks, else each tenth one, of the counters that requests have asked for here last. A page that
@@ -144,6 +145,12 @@ static void round_end(rn_member *m)
     }
 }
 
+void rn_member_round_answered(rn_member *m)
+{
+    m->asked_out--;
+    round_end(m);
+}
+
 static rn_member_figure *figure_of(const rn_member *m, uint64_t serial)
 {
     rn_member_figure *figure;
@@ -159,7 +166,6 @@ void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisRe
 {
     const uint64_t *const serials = call->block;
 
-    m->asked_out--;
     for (size_t i = 0; reply != NULL && call->world == m->world && i < call->figure_count; i++) {
         rn_member_figure *const figure = figure_of(m, serials[i]);
 
@@ -171,7 +177,7 @@ void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisRe
     }
     if (reply != NULL)
         m->figures_at = rn_member_now(m);
-    round_end(m);
+    rn_member_round_answered(m);
 }
 
 /* One call about some counters of one provider. */
@@ -219,8 +225,8 @@ static void ask(rn_member *m)
     m->asked_out++; /* what fails at once does not end the round */
     for (size_t i = 0; i < m->world->rules.book.provider_count; i++)
         ask_provider(m, &m->world->rules.book.providers[i]);
-    m->asked_out--;
-    round_end(m);
+    rn_member_gates_ask(m);
+    rn_member_round_answered(m);
 }
 
 void rn_member_figures_beat(rn_member *m)

@@ -131,6 +131,8 @@ typedef struct rn_member_call {
     size_t figure_count;          /* an inspection: their numbers are in `block` */
     rn_member_listener *listener; /* who waits for what it comes to; NULL: nobody (any more) */
     ration_text provider;         /* of an advance: the world's */
+    ration_text circuit;          /* with it: of which it is to be told, and the name of its gate; of `block` */
+    ration_text gate;
     void *block;
     struct rn_member_call *then; /* about the same lease, and to come after it */
     ration_lease *many;          /* a renewal, a collect */
@@ -157,6 +159,21 @@ typedef struct rn_member_figure {
 } rn_member_figure;
 
 TAILQ_HEAD(rn_member_figures, rn_member_figure);
+
+/* A circuit that requests have gone through here, and what the store has told of it. */
+typedef struct rn_member_gate {
+    rn_map_node node;
+    TAILQ_ENTRY(rn_member_gate) link;
+    bool told;
+    ration_circuit_state state;
+    uint64_t generation;
+    ration_time retry_at;
+    char cause[64];
+    size_t name_size;
+    char name[]; /* the provider's, a NUL, the circuit's key */
+} rn_member_gate;
+
+TAILQ_HEAD(rn_member_gates, rn_member_gate);
 
 /* A health check that this member has been told to make. */
 typedef struct rn_member_due_check {
@@ -237,6 +254,8 @@ struct rn_member {
     struct rn_member_figures figures_used;
     TAILQ_HEAD(, rn_member_listener) listeners; /* who wait for the figures asked for last, or next */
     uint64_t figure_serial;
+    rn_map gates; /* circuits, by provider and key */
+    struct rn_member_gates gates_used;
     size_t asked_out;
     ration_time figures_at, figures_asked_at, looked_at;
 
@@ -410,7 +429,25 @@ int rn_member_inspect_write(rn_member *m, const rn_member_call *call);
 /* Its answer; NULL: there is none. */
 void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisReply *reply);
 
+/* The round of questions has one answer less to wait for. */
+void rn_member_round_answered(rn_member *m);
+
+/* ---- member_gates.c */
+
+void rn_member_gates_init(rn_member *m);
+void rn_member_gates_fini(rn_member *m);
+/* A request goes through this circuit, if there is one. */
+void rn_member_gates_touch(rn_member *m, const rn_route *route);
+/* Of all of them, in the present round. */
+void rn_member_gates_ask(rn_member *m);
+/* The answer about one; NULL: there is none. */
+void rn_member_gate_told(rn_member *m, const rn_member_call *call, const redisReply *reply);
+void rn_member_gates_report(const rn_member *m, const ration_reporter *reporter);
+
 /* ---- member_watch.c */
+
+/* Where a circuit stands, by the answer to an advance that asks for it; `out->cause` is the answer's. */
+void rn_member_circuit_read(const rn_member *m, const redisReply *reply, rn_member_circuit *out);
 
 /* The answer to a call that asks for the circuit that is watched; NULL: there is none. */
 void rn_member_watched(rn_member *m, const redisReply *reply);

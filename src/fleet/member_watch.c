@@ -105,8 +105,24 @@ void rn_member_watch_now(rn_member *m)
     call->route = m->watch.route;
     call->route->refs++;
     call->provider = call->route->provider->name;
+    call->circuit = call->route->circuit->key;
     m->watch.asked = true;
     rn_member_call_send(m, call);
+}
+
+void rn_member_circuit_read(const rn_member *m, const redisReply *reply, rn_member_circuit *out)
+{
+    const int64_t state = rn_answer_number(reply, 0, RATION_BREAKER_CLOSED);
+    const ration_time retry_at = {rn_answer_number(reply, 2, RATION_NEVER_US)};
+
+    *out = (rn_member_circuit){
+        .at = rn_answer_at(reply),
+        .generation = (uint64_t)rn_answer_number(reply, 1, 1),
+        .state = state < 0 || state > RATION_BREAKER_HALF_OPEN ? RATION_BREAKER_OPEN : (ration_circuit_state)state,
+        .retry_at = rn_member_local(m, retry_at),
+        .checks = rn_answer_number(reply, 3, 0),
+        .cause = rn_answer_text(reply, 4),
+    };
 }
 
 void rn_member_watched(rn_member *m, const redisReply *reply)
@@ -119,18 +135,7 @@ void rn_member_watched(rn_member *m, const redisReply *reply)
         m->watch.seen(m->ctx, NULL);
         return;
     }
-
-    const int64_t state = rn_answer_number(reply, 0, RATION_BREAKER_CLOSED);
-    const ration_time retry_at = {rn_answer_number(reply, 2, RATION_NEVER_US)};
-
-    circuit = (rn_member_circuit){
-        .at = rn_answer_at(reply),
-        .generation = (uint64_t)rn_answer_number(reply, 1, 1),
-        .state = state < 0 || state > RATION_BREAKER_HALF_OPEN ? RATION_BREAKER_OPEN : (ration_circuit_state)state,
-        .retry_at = rn_member_local(m, retry_at),
-        .checks = rn_answer_number(reply, 3, 0),
-        .cause = rn_answer_text(reply, 4),
-    };
+    rn_member_circuit_read(m, reply, &circuit);
     m->watch.seen(m->ctx, &circuit);
     if (again)
         rn_member_watch_now(m);

@@ -5,7 +5,7 @@ import threading
 import time
 
 from house import one_provider, until
-from test_breaker import breaker, fail
+from test_breaker import breaker, fail, is_state
 from test_fleet_serve import fleet, redis, slots  # noqa: F401
 from test_refusals import now
 
@@ -104,3 +104,42 @@ def test_a_probe_of_one_is_a_probe_of_all(provider, fleet):  # noqa: F811
             thread.join()
     for gw in gateways:
         until(lambda gw=gw: gw.call("GET", "/a/", now()).status == 200, "closed for all")
+
+
+def test_what_all_tell_of_it(provider, gateway, fleet):  # noqa: F811
+    """Status and metrics say of the circuit what a gateway alone does, whoever has opened it."""
+    patient = Patient()
+    policy = breaker(2, backoff={"delay": "30s"})
+    config = one_provider(provider(patient).url, [slots(4)], breaker=policy)
+    first, second = fleet(config, 2)
+    alone = gateway(config)
+    patient.well = True
+    for gw in (alone, first, second):
+        assert gw.call("GET", "/a/", now()).status == 200
+        gw.until(is_state("closed"), "closed")
+    closed = [gw.status()["breakers"] for gw in (alone, first, second)]
+    assert closed[0] == closed[1] == closed[2] == [
+        {"provider": "p", "breaker": "a", "state": "closed", "generation": 1}]
+    patient.well = False
+    for gw in (alone, first):
+        fail(gw, 2, 503)
+    opened = [gw.until(is_state("open"), "open")["breakers"][0] for gw in (alone, first, second)]
+    assert all(one.pop("retryAt") > 0 for one in opened)
+    assert opened[0] == opened[1] == opened[2] and opened[0]["cause"]
+    assert second.metrics()['ration_breaker_state{provider="p",key="a"}'] == 2
+
+
+def test_breakers_that_are_told_of(provider, fleet):  # noqa: F811
+    """Those that requests have gone through here, and no more than a page takes; none without a breaker."""
+    config = one_provider(provider(Patient()).url, [slots(4)], breaker=breaker(2))
+    config["accounts"] = [{"name": f"a{i}", "provider": "p"} for i in range(70)]
+    gw, other = fleet(config, 2)
+    for i in range(70):
+        assert gw.call("GET", f"/a{i}/", now()).status == 503
+    gw.until(lambda s: len(s["breakers"]) == 64, "the last of them")
+    names = [one["breaker"] for one in gw.status()["breakers"]]
+    assert names == sorted(f"a{i}" for i in range(6, 70))
+    assert other.status()["breakers"] == []
+    assert gw.call("GET", "/a0/", now()).status == 503
+    gw.until(lambda s: "a0" in [one["breaker"] for one in s["breakers"]], "asked for again")
+    assert "a6" not in [one["breaker"] for one in gw.status()["breakers"]]
