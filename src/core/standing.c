@@ -13,10 +13,8 @@
 #include "base/units.h"
 #include "core/engine.h"
 
-static void rate_standing(const rn_counter *counter, int64_t charge, rn_standing *out)
+static void rate_standing(const rn_bucket_spec *spec, int64_t credit, int64_t charge, rn_standing *out)
 {
-    const rn_bucket_spec *spec = &counter->limit->spec.bucket;
-    const int64_t credit = counter->u.bucket.credit;
     const int64_t free = rn_sub(rn_div_floor(credit, spec->price), spec->margin);
     const int64_t want = free < charge ? rn_mul(rn_add(charge, spec->margin), spec->price) : spec->cap;
 
@@ -34,56 +32,69 @@ static void quota_standing(const ration_counter_report *report, ration_time now,
     out->reset_us = report->has_window ? rn_max(rn_sub(report->window_end.us, now.us), 0) : RATION_UNSET;
 }
 
-/* False: it is of a kind that says nothing here. */
+bool rn_standing_is_of(const rn_limit *limit)
+{
+    return limit->rule->enforce == RATION_ENFORCE_ON &&
+           (limit->rule->kind == RATION_KIND_RATE || limit->rule->kind == RATION_KIND_QUOTA);
+}
+
+bool rn_standing_of(const rn_limit *limit, const ration_counter_report *report, int64_t credit, ration_time now,
+                    int64_t charge, rn_standing *out)
+{
+    if (!rn_standing_is_of(limit))
+        return false;
+    *out = (rn_standing){.limit = limit->rule->name, .cost = limit->rule->counts == RATION_COUNTS_COST};
+    if (limit->rule->kind == RATION_KIND_RATE) {
+        rate_standing(&limit->spec.bucket, credit, charge, out);
+    } else {
+        quota_standing(report, now, out);
+    }
+    return true;
+}
+
+void rn_standings_add(rn_standings *all, const rn_standing *one, int64_t charge)
+{
+    const int64_t calls = one->remaining / charge;
+    size_t at = all->count;
+
+    while (at > 0 && all->fits[at - 1] > calls)
+        at--;
+    if (at == all->max)
+        return;
+    all->count = all->count < all->max ? all->count + 1 : all->max;
+    for (size_t k = all->count - 1; k > at; k--) {
+        all->items[k] = all->items[k - 1];
+        all->fits[k] = all->fits[k - 1];
+    }
+    all->items[at] = *one;
+    all->fits[at] = calls;
+}
+
 static bool counter_standing(const ration_engine *engine, rn_counter *counter, int64_t charge, rn_standing *out)
 {
     const rn_limit *limit = counter->limit;
     ration_counter_report report = {.limit = limit->rule->name};
-    const bool rate = limit->rule->kind == RATION_KIND_RATE;
 
-    if (limit->rule->enforce != RATION_ENFORCE_ON || (!rate && limit->rule->kind != RATION_KIND_QUOTA))
+    if (!rn_standing_is_of(limit))
         return false;
-    *out = (rn_standing){.limit = report.limit, .cost = limit->rule->counts == RATION_COUNTS_COST};
     limit->kind->describe(counter, engine->now, &report); /* brings it up to now */
-    if (rate) {
-        rate_standing(counter, charge, out);
-    } else {
-        quota_standing(&report, engine->now, out);
-    }
-    return true;
+    return rn_standing_of(limit, &report, counter->u.bucket.credit, engine->now, charge, out);
 }
 
 size_t rn_engine_standing(ration_engine *engine, ration_lease lease, rn_standing *out, size_t max)
 {
     const rn_lease *found = rn_leases_find(&engine->leases, lease);
-    int64_t fits[RN_STANDINGS_MAX];
-    size_t count = 0;
+    rn_standings all = {.items = out, .max = max < RN_STANDINGS_MAX ? max : RN_STANDINGS_MAX};
 
-    if (max > RN_STANDINGS_MAX)
-        max = RN_STANDINGS_MAX;
     for (size_t i = 0; found != NULL && i < found->place_count; i++) {
         const rn_place *place = &found->places[i];
         const int64_t charge = rn_max(place->charge, 1);
         rn_standing one;
 
-        if (!counter_standing(engine, place->counter, charge, &one))
-            continue;
-
-        const int64_t calls = one.remaining / charge;
-        size_t at = count;
-        while (at > 0 && fits[at - 1] > calls)
-            at--;
-        if (at == max)
-            continue;
-        count = count < max ? count + 1 : max;
-        for (size_t k = count - 1; k > at; k--) {
-            out[k] = out[k - 1];
-            fits[k] = fits[k - 1];
-        }
-        out[at] = one;
-        fits[at] = calls;
+        if (counter_standing(engine, place->counter, charge, &one))
+            rn_standings_add(&all, &one, charge);
     }
-    return count;
+    return all.count;
 }
 
 /* The limit whose name that is, by its place in memory. */

@@ -20,6 +20,25 @@ typedef struct rn_standing {
                           the next one does. RATION_UNSET: a rolling window */
 } rn_standing;
 
+struct rn_limit;
+
+/* Is it one that binds and counts by time? */
+bool rn_standing_is_of(const struct rn_limit *limit);
+/* Where a limit stands of which `report` tells as of `now`, the credit of a rate's bucket being `credit`, for a call
+ * that takes `charge`. False: it is none of those. */
+bool rn_standing_of(const struct rn_limit *limit, const ration_counter_report *report, int64_t credit, ration_time now,
+                    int64_t charge, rn_standing *out);
+
+/* The tightest so far. Zeroed but for `items`, which has room for `max`, at most RN_STANDINGS_MAX. */
+typedef struct rn_standings {
+    rn_standing *items;
+    size_t max, count;
+    int64_t fits[RN_STANDINGS_MAX]; /* calls, of each */
+} rn_standings;
+
+/* `charge`, above 0, is what the call takes there. Limits come in order of declaration. */
+void rn_standings_add(rn_standings *all, const rn_standing *one, int64_t charge);
+
 /*
  * The tightest for a lease: those in which the fewest calls like it fit, ties declared first. At most `max`; returns
  * how many. 0 for a handle that is not alive, and of shadow limits nothing.

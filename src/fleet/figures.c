@@ -138,3 +138,29 @@ void rn_figures_report(const rn_figures *figures, const rn_limit *limit, ration_
         break;
     }
 }
+
+/* What a bucket has by now. */
+static int64_t credit_of(const rn_figures *figures, const rn_bucket_spec *spec, const rn_figures_since *since)
+{
+    const int64_t earned = rn_mul(rn_max(rn_sub(since->now.us, since->at.us), 0), spec->earn);
+
+    return rn_sub(rn_min(rn_add(figures->numbers[0], earned), spec->cap), rn_mul(since->spent, spec->price));
+}
+
+bool rn_figures_standing(const rn_figures *figures, const rn_limit *limit, const rn_figures_since *since,
+                         int64_t charge, rn_standing *out)
+{
+    ration_class_report classes[RN_CLASSES_MAX];
+    ration_counter_report report;
+    int64_t credit = 0;
+
+    if (!rn_standing_is_of(limit) || rn_sub(since->now.us, since->at.us) > RN_FIGURES_OLD_US)
+        return false;
+    rn_figures_report(figures, limit, (ration_text){NULL, 0}, classes, &report);
+    if (report.has_window && !rn_time_before(since->now, report.window_end))
+        return false;
+    if (limit->rule->kind == RATION_KIND_RATE)
+        credit = credit_of(figures, &limit->spec.bucket, since);
+    report.remaining = rn_sub(report.remaining, since->spent);
+    return rn_standing_of(limit, &report, credit, since->now, charge, out);
+}

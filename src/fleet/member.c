@@ -558,6 +558,7 @@ static const rn_decider_ops member_ops = {
     .advance = member_advance,
     .next_deadline = member_next_deadline,
     .next_event = rn_member_next_event,
+    .standing = rn_member_standing,
     .report = member_report,
     .totals = member_totals,
 };

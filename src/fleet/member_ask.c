@@ -189,6 +189,7 @@ static void granted(rn_member *m, rn_member_lease *lease)
     lease->granted_at = rn_member_now(m);
     if (lease->ask.hold_us != RATION_UNSET)
         lease->ends_at = rn_time_add(lease->granted_at, lease->ask.hold_us);
+    rn_member_spent(m, lease, 1);
     rn_member_lease_enter(m, lease, RN_OURS_HELD);
     rn_member_lease_alive(m, lease);
     rn_member_tell_granted(m, lease);

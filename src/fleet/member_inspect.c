@@ -85,18 +85,32 @@ static ration_text key_of(const rn_member_figure *figure)
     return (ration_text){figure->name + before, figure->name_size - before};
 }
 
+rn_member_figure *rn_member_figure_of(const rn_member *m, const rn_counter *counter)
+{
+    return (rn_member_figure *)(void *)rn_map_find(&m->figures, counter->name, counter->name_size);
+}
+
+const rn_member_figure *rn_member_figure_named(const rn_member *m, const char *limit, ration_text key)
+{
+    const rn_member_figure *figure;
+
+    TAILQ_FOREACH (figure, &m->figures_used, link) {
+        if (figure->limit->rule->name == limit && rn_text_eq(key, key_of(figure)))
+            return figure;
+    }
+    return NULL;
+}
+
 void rn_member_figures_touch(rn_member *m, const rn_route *route)
 {
     for (size_t i = 0; i < route->count; i++) {
         const rn_counter *const counter = route->links[i].counter;
-        rn_map_node *const node = rn_map_find(&m->figures, counter->name, counter->name_size);
-        rn_member_figure *figure;
+        rn_member_figure *const figure = rn_member_figure_of(m, counter);
 
-        if (node == NULL) {
+        if (figure == NULL) {
             (void)figure_new(m, counter->limit, counter->key); /* without memory it is not shown */
             continue;
         }
-        figure = (rn_member_figure *)(void *)node;
         figure->named = false;
         TAILQ_REMOVE(&m->figures_used, figure, link);
         TAILQ_INSERT_HEAD(&m->figures_used, figure, link);
@@ -172,6 +186,8 @@ void rn_member_inspected(rn_member *m, const rn_member_call *call, const redisRe
         if (figure == NULL)
             continue;
         figure->told = rn_figures_read(reply, i, figure->limit, &figure->figures);
+        figure->told_at = rn_answer_at(reply);
+        figure->spent = 0; /* what was answered before was done before */
         if (figure->named && !(figure->told && figure->figures.exists))
             figure_free(m, figure);
     }

@@ -154,6 +154,8 @@ typedef struct rn_member_figure {
     bool told;  /* `figures` are there */
     bool named; /* by somebody who looks; no request has asked for it here, and no account's names lead to it */
     rn_figures figures;
+    ration_time told_at; /* the store's clock */
+    int64_t spent;       /* micro-units, by grants that this member has heard of since */
     size_t name_size;
     char name[]; /* the number of its limit, then its key */
 } rn_member_figure;
@@ -422,6 +424,9 @@ void rn_member_figures_fini(rn_member *m);
 void rn_member_figures_reload(rn_member *m);
 /* A request asks for these counters. */
 void rn_member_figures_touch(rn_member *m, const rn_route *route);
+/* What is known of a counter; NULL: it is not among those that are asked for. The second: of the present rules. */
+rn_member_figure *rn_member_figure_of(const rn_member *m, const rn_counter *counter);
+const rn_member_figure *rn_member_figure_named(const rn_member *m, const char *limit, ration_text key);
 void rn_member_figures_beat(rn_member *m);
 void rn_member_figures_report(rn_member *m, const ration_reporter *reporter);
 /* Write the call into the scratch. */
@@ -489,5 +494,12 @@ void rn_member_beat_leave(rn_member *m);
 
 void rn_member_times_add(rn_member_times *times, int64_t us);
 int64_t rn_member_times_percentile(const rn_member_times *times, int percent);
+
+/* ---- member_standing.c */
+
+size_t rn_member_standing(rn_decider *d, ration_lease handle, const ration_decision *refused, rn_standing *out,
+                          size_t max);
+/* The store has granted it, or a block for so many of its likes. */
+void rn_member_spent(rn_member *m, const rn_member_lease *lease, int64_t units);
 
 #endif

@@ -277,6 +277,7 @@ static bool answer_take(rn_member *m, rn_member_block *block, const rn_member_ca
     block->settled_cost = rn_block_cost(&block->units);
     block->state = RN_BLOCK_OPEN;
     m->prefetched.taken += (uint64_t)units;
+    rn_member_spent(m, block->lease, units);
     rn_member_lease_alive(m, block->lease);
     rn_member_lease_due(m, block->lease, rn_time_min(block->lease->due_at, until));
     return true;
