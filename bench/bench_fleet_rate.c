@@ -23,8 +23,8 @@
 #include "fleet/fleet.h"
 #include "fleet/store_url.h"
 
-#define ROUNDS 9
-#define CALLS 4000
+#define ROUNDS 31
+#define CALLS 500 /* of a batch, and so many leases are held at once */
 #define CONNECTIONS_MAX 256
 #define WORDS_MAX 32
 #define TIMEOUT_US (5 * INT64_C(1000000))
@@ -182,7 +182,7 @@ static void check_answer(const redisReply *reply, bool empty)
                                                       rn_answer_result(reply) == RN_ANSWER_DONE);
 
     if (!good)
-        die(reply->type == REDIS_REPLY_ERROR ? reply->str : "a call was refused");
+        die(reply->type == REDIS_REPLY_ERROR ? reply->str : "a call was refused, or asked for a window");
 }
 
 static int peer_read(peer *from, bool empty)
@@ -307,9 +307,10 @@ static void warm_up(rn_fleet *fleet, const struct row *row)
     request.ttl_us = 30 * INT64_C(1000000);
     if (row->has_tenant)
         request.tenant = (ration_text)RN_TEXT("t0");
-    if (rn_fleet_submit(fleet, (ration_time){0}, &request, name, &decision, &route) != RATION_OK || route == NULL ||
-        rn_fleet_release(fleet, (ration_time){0}, route, name, NULL) != RATION_OK)
+    if (rn_fleet_submit(fleet, (ration_time){0}, &request, name, &decision, &route) != RATION_OK)
         die(fleet->text);
+    if (route == NULL || rn_fleet_release(fleet, (ration_time){0}, route, name, NULL) != RATION_OK)
+        die("a call was refused");
     rn_fleet_forget(fleet, route);
 }
 
@@ -341,8 +342,11 @@ static void measure(const char *url, const struct row *row)
     if (ration_config_parse(ration_text_of(row->rules), "bench", NULL, &config, &faults) != RATION_OK)
         die("the rules of the bench have faults");
 
+    char name[32]; /* a run that was broken off has left its leases */
     const rn_fleet_options options = {
-        .rules = ration_config_rules(config), .name = "bench", .redis = {.url = url, .timeout_us = TIMEOUT_US}};
+        .rules = ration_config_rules(config), .name = name, .redis = {.url = url, .timeout_us = TIMEOUT_US}};
+
+    (void)snprintf(name, sizeof name, "bench %ld", (long)getpid());
 
     if (rn_fleet_init(&fleet, &options, (ration_time){0}) != RATION_OK)
         die(fleet.text);
