@@ -84,17 +84,21 @@ static ration_semaphore *semaphore_of(ration_fleet *fleet)
 {
     ration_semaphore_options options = RATION_SEMAPHORE_OPTIONS_INIT;
     ration_semaphore *semaphore = NULL;
+    ration_fault fault = {.path = ""};
 
     options.id = "my-provider";
     options.rule.initial_limit = 6;
     options.on_limit_change = on_limit;
-    return ration_semaphore_new(fleet, &options, &semaphore, NULL) == RATION_OK ? semaphore : NULL;
+    if (ration_semaphore_new(fleet, &options, &semaphore, &fault) != RATION_OK)
+        (void)fprintf(stderr, "%s: %s\n", fault.path, fault.text);
+    return semaphore;
 }
 
 static ration_breaker *breaker_of(ration_fleet *fleet, ration_semaphore *semaphore)
 {
     ration_breaker_options options = RATION_BREAKER_OPTIONS_INIT;
     ration_breaker *breaker = NULL;
+    ration_fault fault = {.path = ""};
 
     options.id = "my-provider";
     options.rule.strategy = RATION_BREAKER_COUNT;
@@ -103,7 +107,9 @@ static ration_breaker *breaker_of(ration_fleet *fleet, ration_semaphore *semapho
     options.semaphore = semaphore;
     options.outcome_on_error = outcome_of;
     options.on_state_change = on_change;
-    return ration_breaker_new(fleet, &options, &breaker, NULL) == RATION_OK ? breaker : NULL;
+    if (ration_breaker_new(fleet, &options, &breaker, &fault) != RATION_OK)
+        (void)fprintf(stderr, "%s: %s\n", fault.path, fault.text);
+    return breaker;
 }
 
 static bool run(ration_breaker *breaker)

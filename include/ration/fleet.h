@@ -256,7 +256,8 @@ RATION_API ration_role ration_breaker_role(ration_breaker *breaker);
  * for a slot counts as time of the probe, of which the rule gives it one back-off.
  *
  * While the store is away the state that was last known holds: closed, calls go, and the newest 512 results are told
- * when it is back; open or half-open, none goes, for only the store lets one try.
+ * when it is back, if no other process has opened it by then; open or half-open, none goes, for only the store lets
+ * one try.
  *
  * `lease` may be NULL: ten seconds, no class. Where it has no `outcome_on_error` the breaker's counts.
  *

@@ -192,6 +192,12 @@ static void keep(ration_breaker *b, bool ok)
     kept_add(b, result);
 }
 
+void rn_fleet_breaker_forget_kept(ration_breaker *b)
+{
+    while (!STAILQ_EMPTY(&b->kept))
+        kept_drop(b);
+}
+
 void rn_fleet_breaker_tell_kept(ration_breaker *b)
 {
     for (size_t count = b->kept_count; count > 0; count--) {
@@ -443,8 +449,7 @@ static void stop_begin(rn_client_job *job)
         run->lease.generation = 0;
         run->late = true;
     }
-    while (!STAILQ_EMPTY(&b->kept))
-        kept_drop(b);
+    rn_fleet_breaker_forget_kept(b);
     atomic_store(&b->role, RATION_ROLE_FOLLOWER);
     rn_agent_close(&b->agent, job);
 }

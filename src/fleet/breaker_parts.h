@@ -62,6 +62,8 @@ void rn_fleet_breaker_measure(ration_breaker *b, const ration_breaker_metric *me
 void rn_fleet_breaker_bar(ration_breaker *b, ration_reason why);
 /* The circuit is closed and the store there: what was kept is told. */
 void rn_fleet_breaker_tell_kept(ration_breaker *b);
+/* The circuit has opened since: they are told nobody. */
+void rn_fleet_breaker_forget_kept(ration_breaker *b);
 
 /* ---- breaker_watch.c */
 

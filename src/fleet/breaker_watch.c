@@ -67,8 +67,12 @@ void rn_fleet_breaker_seen(void *ctx, const rn_member_circuit *circuit)
     } else if (is_newer(circuit, &b->known)) {
         circuit_take(b, circuit);
     }
-    if (circuit != NULL && b->known.state == RATION_BREAKER_CLOSED)
+    /* Another process has opened it meanwhile: what was kept is from before, and must not open it when it closes. */
+    if (circuit != NULL && b->known.state == RATION_BREAKER_CLOSED) {
         rn_fleet_breaker_tell_kept(b);
+    } else if (circuit != NULL) {
+        rn_fleet_breaker_forget_kept(b);
+    }
     b->starting = NULL;
     if (starting != NULL)
         rn_client_done(starting, RATION_OK);

@@ -42,6 +42,7 @@ WITH = {
     "crowd": ["all 200 counted 1 held 0"],
     "life": ["before invalid argument", "before closed", "started called", "stopped draining", "stopped by it called 7",
              "inside invalid argument", "inside invalid argument", "inside invalid argument"],
+    "cancelled": ["cancelled 30 called 0", "before cancelled", "within called held 0"],
     "draining": ["waited draining blocked 0"],
     "last_check": ["inside invalid argument checked 1", "a closed"],
     "faults": ["invalid argument ", "the configuration has faults breaker.strategy",
@@ -174,6 +175,34 @@ def test_results_are_told_later(tmp_path):
         one.start()
         program.go_on()
         assert program.rest() == ["back open", "told 1"]
+
+
+@pytest.mark.parametrize("scenario", ["bounded", "newest"])
+def test_no_more_are_kept_than_512(tmp_path, scenario):
+    """512 failures are told of those that were kept; with one more the 513 are there that open the circuit."""
+    with Redis(tmp_path) as one, Asked(one.url, scenario, CLIENT) as program:
+        assert program.says(2) == ["a called", "take it away"]
+        one.kill()
+        program.go_on()
+        assert program.says(2) == ["away closed", "bring it back"]
+        one.start()
+        program.go_on()
+        assert program.rest() == ["back closed", "a called", "then open"]
+
+
+def test_results_that_are_out_of_date(tmp_path):
+    """The circuit has been opened by others when the store is back: old failures do not open it again."""
+    with Redis(tmp_path) as one, Asked(one.url, "outdated", CLIENT) as program:
+        assert program.says(2) == ["a called", "take it away"]
+        one.kill()
+        program.go_on()
+        assert program.says(4) == ["a called"] * 3 + ["bring it back, open"]
+        program.process.send_signal(signal.SIGSTOP)
+        one.start()
+        subprocess.run([CLIENT, one.url, "opens"], check=True, timeout=120)
+        program.process.send_signal(signal.SIGCONT)
+        program.go_on()
+        assert program.rest() == ["opened again 0", "later closed"]
 
 
 def test_open_without_a_store(tmp_path):

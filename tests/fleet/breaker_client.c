@@ -358,6 +358,88 @@ static void bereft(const char *url)
     stop(&a);
 }
 
+/* More results than are kept, then the store is back, then one more failure: the circuit opens on `threshold`. */
+static void kept(const char *url, int64_t threshold, int good, int bad)
+{
+    ration_breaker_options options = options_of();
+
+    options.rule.threshold = threshold;
+
+    process a = start(url, &options, 0);
+
+    say("a", &a, 0);
+    your_turn("take it away");
+    await_metric(RATION_BREAKER_METRIC_AWAY);
+    for (int i = 0; i < good; i++)
+        (void)call(&a, 0, 0);
+    for (int i = 0; i < bad; i++)
+        (void)call(&a, WRONG, 0);
+    say_state("away", &a);
+    your_turn("bring it back");
+    await_metric(RATION_BREAKER_METRIC_BACK);
+    pause_ms(1000);
+    say_state("back", &a);
+    if (ration_breaker_state(a.breaker) == RATION_BREAKER_CLOSED)
+        say("a", &a, WRONG);
+    await_state(&a, RATION_BREAKER_OPEN);
+    say_state("then", &a);
+    stop(&a);
+}
+
+/* 600 failures of which 512 are told: one is missing to 513. */
+static void bounded(const char *url)
+{
+    kept(url, 513, 0, 600);
+}
+
+/* The newest are told: all 512 failures, and none of the successes before them. */
+static void newest(const char *url)
+{
+    kept(url, 513, 8, 512);
+}
+
+/* Opens the circuit and goes. */
+static void opens(const char *url)
+{
+    ration_breaker_options options = options_of();
+
+    options.rule.backoff_initial_us = 500 * MS;
+
+    process a = start(url, &options, 0);
+
+    fail(&a, 3);
+    stop(&a);
+}
+
+/* When the store is back another process has opened the circuit: what was kept until then is told nobody. */
+static void outdated(const char *url)
+{
+    ration_breaker_options options = options_of();
+
+    options.rule.backoff_initial_us = 500 * MS;
+
+    process a = start(url, &options, 0);
+
+    say("a", &a, 0);
+    your_turn("take it away");
+    await_metric(RATION_BREAKER_METRIC_AWAY);
+    for (int i = 0; i < 3; i++)
+        say("a", &a, WRONG);
+    your_turn("bring it back, open");
+    await_metric(RATION_BREAKER_METRIC_BACK);
+    for (int i = 0; i < 600 && seen(&metrics[RATION_BREAKER_METRIC_STATE]) == 0; i++)
+        pause_ms(20);
+    for (int i = 0; i < 600 && ration_breaker_state(a.breaker) != RATION_BREAKER_CLOSED; i++) {
+        (void)call(&a, 0, 0);
+        pause_ms(100);
+    }
+    pause_ms(2000);
+    /* Open, half-open, closed, and not again. */
+    (void)printf("opened again %d\n", seen(&metrics[RATION_BREAKER_METRIC_STATE]) > 3);
+    say_state("later", &a);
+    stop(&a);
+}
+
 /* Nobody listens to errors: standard error has them. */
 static void unheard(const char *url)
 {
@@ -377,7 +459,8 @@ int main(int argc, char **argv)
         {"shared", shared},     {"late_comer", late_comer}, {"probes", probes},         {"strategies", strategies},
         {"quorum", quorum},     {"checks", checks},         {"slow_check", slow_check}, {"idle", idle},
         {"survivor", survivor}, {"overtaken", overtaken},   {"overtakes", overtakes},   {"away", away},
-        {"healed", healed},     {"bereft", bereft},         {"unheard", unheard},
+        {"healed", healed},     {"bereft", bereft},         {"unheard", unheard},       {"bounded", bounded},
+        {"newest", newest},     {"opens", opens},           {"outdated", outdated},
     };
 
     return scenario_run(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);

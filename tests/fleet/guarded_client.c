@@ -152,6 +152,63 @@ static void opening(const char *url)
     stop(&a);
 }
 
+typedef struct cancelled_wait {
+    process *p;
+    ration_cancel *cancel;
+    ration_decision decision;
+    pthread_t thread;
+} cancelled_wait;
+
+static int fire(void *ctx)
+{
+    ration_cancel_fire(ctx);
+    return 0;
+}
+
+static void *cancelled_main(void *ctx)
+{
+    cancelled_wait *const w = ctx;
+    ration_acquire how = RATION_ACQUIRE_INIT;
+    int result = 0;
+
+    how.timeout_us = 60000 * MS;
+    how.cancel = w->cancel;
+    must(ration_breaker_execute(w->p->breaker, fire, w->cancel, &how, &result, &w->decision), "execute");
+    return NULL;
+}
+
+/* Given up by another thread at every stage: 30 waits for a slot, each a little later; before; and within the call,
+ * which goes on. No slot and no pass stays behind, and nothing of it counts. */
+static void cancelled(const char *url)
+{
+    const ration_breaker_options options = options_of();
+    process a = start(url, &options, 1);
+    const ration_lease held = take(&a);
+    cancelled_wait w = {.p = &a};
+    int ended = 0;
+
+    must(ration_cancel_new(&w.cancel), "cancel");
+    for (int i = 0; i < 30; i++) {
+        ration_cancel_free(w.cancel);
+        must(ration_cancel_new(&w.cancel), "cancel");
+        must(pthread_create(&w.thread, NULL, cancelled_main, &w) == 0 ? RATION_OK : RATION_ERR_NOMEM, "thread");
+        pause_ms(i / 5);
+        ration_cancel_fire(w.cancel);
+        (void)pthread_join(w.thread, NULL);
+        ended += w.decision.result == RATION_REFUSED && w.decision.reason == RATION_REASON_CANCELLED;
+    }
+    (void)printf("cancelled %d called %d\n", ended, seen(&metrics[RATION_BREAKER_METRIC_CALLED]));
+    must(ration_semaphore_release(a.semaphore, held, RATION_OUTCOME_SUCCESS), "release");
+    (void)cancelled_main(&w);
+    (void)printf("before %s\n", outcome_of(&w.decision));
+    ration_cancel_free(w.cancel);
+    must(ration_cancel_new(&w.cancel), "cancel");
+    (void)cancelled_main(&w);
+    (void)printf("within %s held %lld\n", outcome_of(&w.decision), (long long)ration_semaphore_held(a.semaphore));
+    ration_cancel_free(w.cancel);
+    stop(&a);
+}
+
 /* What a call took is without its wait for the slot. */
 static void spans(const char *url)
 {
@@ -348,7 +405,7 @@ int main(int argc, char **argv)
     static const scenario scenarios[] = {
         {"guarded", guarded},       {"per_call", per_call}, {"saturated", saturated}, {"opening", opening},
         {"spans", spans},           {"crowd", crowd},       {"life", life},           {"draining", draining},
-        {"last_check", last_check}, {"faults", faults},
+        {"last_check", last_check}, {"faults", faults},     {"cancelled", cancelled},
     };
 
     return scenario_run(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
