@@ -153,13 +153,15 @@ bool rn_answer_window(const redisReply *reply, rn_call_window *windows, size_t *
     return true;
 }
 
+/* One that is none, or of a later version, is the store's fault: a refusal has a reason, always. */
 static ration_reason reason_of(const redisReply *name)
 {
-    for (unsigned i = 0; name != NULL && name->type == REDIS_REPLY_STRING && i < RATION_REASON_COUNT; i++) {
+    for (unsigned i = RATION_REASON_NONE + 1;
+         name != NULL && name->type == REDIS_REPLY_STRING && i < RATION_REASON_COUNT; i++) {
         if (strcmp(ration_reason_name((ration_reason)i), name->str) == 0)
             return (ration_reason)i;
     }
-    return RATION_REASON_NONE;
+    return RATION_REASON_STORE_UNAVAILABLE;
 }
 
 /* The limit by its place in the call, if it is one. */
@@ -202,7 +204,11 @@ static void refuse(const redisReply *why, const rn_route *route, const rn_call_a
 void rn_answer_refuse(const redisReply *why, ration_time at, const rn_route *route, const rn_call_ask *ask,
                       ration_decision *out)
 {
-    *out = (ration_decision){.result = RATION_REFUSED, .at = at, .retry_at = {RATION_NEVER_US}};
+    *out = (ration_decision){.result = RATION_REFUSED,
+                             .at = at,
+                             .reason = RATION_REASON_STORE_UNAVAILABLE,
+                             .retry_at = {RATION_NEVER_US},
+                             .facts = RN_NO_FACTS};
     if (why != NULL)
         refuse(why, route, ask, out);
 }

@@ -21,9 +21,10 @@
 #include "core/engine.h"
 
 #define MS INT64_C(1000)
-#define LOOK_US (1000 * MS) /* at a waiter of which nobody has told anything */
-#define LATE_US (20 * MS)   /* behind its deadline, by which the store has refused it */
-#define TRIES 2             /* of an admission whose connection broke */
+#define LOOK_US (1000 * MS)  /* at a waiter of which nobody has told anything */
+#define LATE_US (20 * MS)    /* behind its deadline, by which the store has refused it */
+#define GRACE_US (1000 * MS) /* and a command's time: then it is not refused by the store any more */
+#define TRIES 2              /* of an admission whose connection broke */
 
 /* ---- decisions of this process */
 
@@ -221,12 +222,17 @@ static void wait_for(rn_member *m, rn_member_lease *lease)
     lease->called = false;
 }
 
+/* The store refuses at the deadline. One that answers with errors, or has lost what it knew of it, does not. */
 bool rn_member_wait_due(rn_member *m, rn_member_lease *lease, ration_time now)
 {
     const bool away = rn_member_is_away(m);
+    const bool is_over = rn_sub(now.us, lease->deadline.us) >= m->settings.command_us + GRACE_US;
+    rn_member_call *const call = is_over ? rn_member_call_new(m, RN_SCRIPT_CANCEL, lease) : NULL;
     ration_decision decision;
 
-    if (away && now.us >= lease->deadline.us) {
+    if (call != NULL)
+        rn_member_call_send(m, call);
+    if (is_over || (away && now.us >= lease->deadline.us)) {
         refuse(m, RATION_REASON_STORE_UNAVAILABLE, &decision);
         rn_member_tell_refused(m, lease, &decision);
         return false;

@@ -159,11 +159,37 @@ static void test_short_answer(void **state)
     CHECK(!rn_answer_is(&reply));
 }
 
+/* A refusal has a reason, whatever the store says. */
+static void test_refusals_without_reason(void **state)
+{
+    static const char *const names[] = {NULL, "", "of a later version", "store_unavailable"};
+    const rn_call_ask ask = {.id = {"", 0}};
+    const rn_route route = {.count = 0};
+    char name[32];
+    redisReply text = {.type = REDIS_REPLY_STRING, .str = name};
+    redisReply *texts[] = {&text};
+    redisReply why = {.type = REDIS_REPLY_ARRAY, .element = texts};
+    ration_decision decision;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK_ROW(names[i] != NULL ? names[i] : "none");
+        (void)snprintf(name, sizeof name, "%s", names[i] != NULL ? names[i] : "");
+        text.len = strlen(name);
+        why.elements = names[i] != NULL ? 1 : 0;
+        rn_answer_refuse(&why, ration_time_of(1), &route, &ask, &decision);
+        CHECK_EQ(decision.reason, RATION_REASON_STORE_UNAVAILABLE);
+    }
+    rn_answer_refuse(NULL, ration_time_of(1), &route, &ask, &decision);
+    CHECK_EQ(decision.reason, RATION_REASON_STORE_UNAVAILABLE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),   cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_scripts), cmocka_unit_test(test_short_answer),
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_scripts),
+        cmocka_unit_test(test_short_answer), cmocka_unit_test(test_refusals_without_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
