@@ -140,13 +140,16 @@ int rn_member_reload(rn_member *m, const rn_member_options *options, char *fault
 
 /* ---- the store's state */
 
+/* Each change is told; and of the state that a member begins with, once it is known, why it is so. */
 static void enter_state(rn_member *m, rn_member_state state, const char *text)
 {
-    if (m->state == state)
+    if (m->state == state && m->state_told)
         return;
+    if (m->state != state)
+        m->since = rn_member_now(m);
     m->unavailable += m->state == RN_MEMBER_UP;
     m->state = state;
-    m->since = rn_member_now(m);
+    m->state_told = true;
     m->changed(m->ctx, state, text);
 }
 

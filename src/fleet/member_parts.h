@@ -269,6 +269,7 @@ struct rn_member {
     rn_member_seen *seen;
     size_t peer_count;
     rn_member_state state;
+    bool state_told;
     ration_time since;
     uint64_t unavailable, told_never;
     char last_error[RN_STORE_TEXT];

@@ -5,6 +5,7 @@ FLEET_CLIENTS=900 lets so many clients call at once instead of 300.
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -222,6 +223,19 @@ def test_refused_while_redis_is_away(provider, fleet, redis):
     stream.close()
     assert gw.status()["totals"]["refusals"] == {"store_unavailable": 1}
     assert gw.metrics()["ration_fleet_outages_total"] == 1
+
+
+def test_redis_that_was_never_there(provider, redis, tmp_path):
+    """Whoever starts a gateway beside a Redis that does not let it in reads why, once."""
+    redis.kill()
+    config = one_provider(provider(hello).url, [slots(2)], settings={"fleet": {"redis": redis.url, "backoff": "50ms"}})
+    with contextlib.closing(Gateway(config, tmp_path)) as gw:
+        gw.line("the fleet's store is away.*state=down words=.*refused")
+        assert gw.call("GET", "/a/x", NO_WAIT)["Ration-Refused"] == "store_unavailable"
+        redis.start()
+        gw.line("the fleet's store is there")
+        assert gw.text().count("store is away") == 1
+        assert gw.metrics()["ration_fleet_outages_total"] == 0
 
 
 def test_no_answer_in_time(provider, fleet, redis):

@@ -114,7 +114,7 @@ def sections():
 
 def test_runbook_has_every_reason():
     assert len(reasons()) > 15
-    assert sections() == [*reasons(), "reload"]
+    assert sections() == [*reasons(), "reload", "fleet"]
 
 
 def test_alerts_ask_for_metrics_that_exist(provider, gateway):
