@@ -2,6 +2,7 @@
 """What the tests share: a gateway process, raw clients, and waiting for what must happen by a deadline."""
 
 import contextlib
+import datetime
 import fcntl
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 import termios
 import threading
 import time
+import zoneinfo
 
 import planted
 
@@ -340,9 +342,10 @@ class Gateway(Process):
                 assert client.call("GET", page, fields).status != 500
 
 
-def a_day():
+def a_day(zone=None):
     """A window of a day that ends twelve hours from now: no test meets its end, whenever it runs."""
-    return {"period": "day", "resetAt": time.strftime("%H:%M", time.gmtime(time.time() + 43200))}
+    there = datetime.datetime.now(zoneinfo.ZoneInfo(zone or "UTC")) + datetime.timedelta(hours=12)
+    return {"period": "day", "resetAt": there.strftime("%H:%M"), **({"timezone": zone} if zone else {})}
 
 
 def one_provider(url, limits=(), account=None, settings=None, **provider):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from api import BODY_MAX, Api, Bodies, is_valid, operations
-from house import RATION, ROOT, Gateway, one_provider, slots
+from house import RATION, ROOT, Gateway, a_day, one_provider, slots
 
 URL = "http://127.0.0.1:9"  # nobody is asked
 ASK = {"account": "a"}
@@ -369,7 +369,7 @@ def test_the_status_observed_counts_at_the_release(api):
 
 
 def test_the_actual_cost_is_settled(api):
-    quota = {"name": "day", "kind": "quota", "max": 100, "counts": "cost", "window": {"period": "day"},
+    quota = {"name": "day", "kind": "quota", "max": 100, "counts": "cost", "window": a_day(),
              "scope": {"by": ["account"]}}
     api = api(quota)
     api.release(api.granted({**ASK, "cost": 40}), cost=12.5)
@@ -428,7 +428,7 @@ def test_limits_by_name_and_key(api, listen):
 
 def test_one_name_however_it_is_encoded(provider, gateway):
     """Through the gateway, in a path of the API, as a variable of it: one counter, and no way past it."""
-    limit = {"name": "by-org", "kind": "quota", "max": 5, "window": {"period": "day"}, "scope": {"by": ["var:org"]}}
+    limit = {"name": "by-org", "kind": "quota", "max": 5, "window": a_day(), "scope": {"by": ["var:org"]}}
     up = provider(lambda _, connection: connection.reply(200, body=b"fine"))
     gw = gateway(one_provider(up.url, [limit], endpoints=["/orgs/{org}/x"]))
     api = Api(gw)

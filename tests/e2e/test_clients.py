@@ -9,7 +9,7 @@ import pytest
 
 import api as openapi
 from api import Api, operations
-from house import RATION, Client, Gateway, one_provider, until
+from house import RATION, Client, Gateway, a_day, one_provider, until
 from recorder import Recorder
 
 URL = "http://127.0.0.1:9"  # nobody is asked
@@ -22,7 +22,7 @@ CLIENTS = [
     {"name": "watch", "token": WATCH, "accounts": [], "view": True},
     {"name": "ops", "token": OPS, "operator": True},
 ]
-DAILY = {"name": "daily", "kind": "quota", "max": 1000, "window": {"period": "day", "timezone": "UTC"},
+DAILY = {"name": "daily", "kind": "quota", "max": 1000, "window": a_day(),
          "scope": {"by": ["account"]}}
 JOBS = [{"name": "tick", "account": "a", "endpoint": "GET /x", "interval": "1h", "tenant": "acme"},
         {"name": "tock", "account": "b", "endpoint": "GET /x", "interval": "1h"},

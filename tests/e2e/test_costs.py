@@ -12,11 +12,11 @@ import zlib
 
 import pytest
 from api import validator
-from house import RATION, one_provider, until
+from house import RATION, a_day, one_provider, until
 from test_events import Stream
 from test_reload import reload
 
-TOKENS = {"name": "tokens", "kind": "quota", "counts": "cost", "max": 100000, "window": {"period": "day"},
+TOKENS = {"name": "tokens", "kind": "quota", "counts": "cost", "max": 100000, "window": a_day(),
           "arrival": 0, "scope": {"by": ["account"]}}
 NO_RESERVE = {"budget": {"retryReserve": 0}}
 TO_MAX = {"pointer": "/max_tokens", "default": 1000}

@@ -14,7 +14,7 @@ import pytest
 import world
 from api import Api
 from browsing import browser  # noqa: F401 (a fixture)
-from house import Client, Gateway, one_provider, slots, until
+from house import Client, Gateway, a_day, one_provider, slots, until
 from provider import hello
 
 FILES = {
@@ -118,7 +118,7 @@ def test_what_the_charts_are_drawn_from(provider, gateway):
     """Snapshots are numbered; waits by priority and outcomes are counted where a call was sent."""
     rate = {"name": "calls", "kind": "rate", "rate": "2/1m", "burst": 5, "margin": 1, "scope": {"by": ["account"]}}
     day = {"name": "day", "kind": "quota", "max": 9, "scope": {"by": ["account"]},
-           "window": {"period": "day", "timezone": "Asia/Tokyo"}}
+           "window": a_day("Asia/Tokyo")}
     answers = iter([200, 500, 429])
     config = one_provider(provider(lambda r, c: c.reply(next(answers), {}, b"x")).url, [rate, day], endpoints=["/high"])
     config["providers"][0]["endpoints"] = [{"path": "/high", "priority": "high"}]

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 from api import Api, pointer, validator
-from house import DEADLINE, Client, one_provider, slots, until
+from house import DEADLINE, Client, a_day, one_provider, slots, until
 from provider import hello
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-ONE_A_DAY = {"name": "daily", "kind": "quota", "max": 1, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+ONE_A_DAY = {"name": "daily", "kind": "quota", "max": 1, "window": a_day(), "scope": {"by": ["account"]}}
 
 
 class Stream:

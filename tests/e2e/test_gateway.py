@@ -2,7 +2,7 @@
 """Calls through the gateway: what reaches the provider, what comes back, and what is left behind."""
 
 import pytest
-from house import one_provider, slots
+from house import a_day, one_provider, slots
 from provider import hello
 
 
@@ -415,7 +415,7 @@ def test_endpoint_templates_see_the_path_after_the_account(provider, gateway):
         "name": "per-org",
         "kind": "quota",
         "max": 1,
-        "window": {"period": "day"},
+        "window": a_day(),
         "scope": {"by": ["var:org"]},
     }
     up = provider(hello)

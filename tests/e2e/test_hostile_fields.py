@@ -5,10 +5,10 @@ import json
 import subprocess
 
 import pytest
-from house import RATION, one_provider, until
+from house import RATION, a_day, one_provider, until
 
 SYNC = {"limitHeader": "X-Limit", "remainingHeader": "X-Remaining", "resetHeader": "X-Reset"}
-QUOTA = {"name": "quota", "kind": "quota", "max": 1000000, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+QUOTA = {"name": "quota", "kind": "quota", "max": 1000000, "window": a_day(), "scope": {"by": ["account"]}}
 HUGE = b"9" * 5000
 
 HOSTILE = [

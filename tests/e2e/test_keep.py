@@ -16,7 +16,7 @@ import time
 
 import pytest
 from api import Api
-from house import RATION, Gateway, one_provider, slots, until
+from house import RATION, Gateway, a_day, one_provider, slots, until
 from provider import hello
 from test_refusals import now, refusal
 
@@ -84,7 +84,7 @@ def spend(gw, count):
 
 
 @pytest.mark.parametrize("durability", ["relaxed", "strict"])
-@pytest.mark.parametrize("window", [ROLLING, {"period": "month"}], ids=["rolling", "calendar"])
+@pytest.mark.parametrize("window", [ROLLING, a_day()], ids=["rolling", "calendar"])
 def test_counts(provider, keeper, durability, window):
     config = one_provider(provider(hello).url, [quota(1000, durability=durability, window=window)])
     for life in range(3):
@@ -267,7 +267,7 @@ def killed(gw, moment, look=lambda: None):
     return crowd.answered, seen
 
 
-@pytest.mark.parametrize("window", [ROLLING, {"period": "month"}], ids=["rolling", "calendar"])
+@pytest.mark.parametrize("window", [ROLLING, a_day()], ids=["rolling", "calendar"])
 def test_kill_strict(provider, keeper, window):
     """The truth is what the provider saw; each kill may add a block, none may take a call away."""
     up = provider(hello)

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from house import DEADLINE, RATION, one_provider
+from house import DEADLINE, RATION, a_day, one_provider
 from provider import hello
 
 FIRST = pathlib.Path(__file__).with_name("ledger_v1.sql")
@@ -194,7 +194,7 @@ def test_it_is_read_while_somebody_writes(ledger):
 
 
 def test_a_running_gateway_is_looked_into(provider, gateway, tmp_path):
-    daily = {"name": "daily", "kind": "quota", "max": 9, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+    daily = {"name": "daily", "kind": "quota", "max": 9, "window": a_day(), "scope": {"by": ["account"]}}
     path = tmp_path / "kept.db"
     settings = {"ledger": {"path": str(path), "flush": "50ms"}}
     gw = gateway(one_provider(provider(hello).url, [daily], settings=settings))

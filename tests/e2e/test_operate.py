@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 from api import Api
-from house import DEADLINE, RATION, one_provider, slots, until
+from house import DEADLINE, RATION, a_day, one_provider, slots, until
 from provider import hello
 from test_events import Stream
 
-DAILY = {"name": "daily", "kind": "quota", "max": 2, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+DAILY = {"name": "daily", "kind": "quota", "max": 2, "window": a_day(), "scope": {"by": ["account"]}}
 NOW = [("Ration-Timeout", "0")]
 
 

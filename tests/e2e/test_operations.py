@@ -11,7 +11,7 @@ import threading
 
 import exposition
 import pytest
-from house import RATION, Client, Gateway, Process, one_provider, slots, until
+from house import RATION, Client, Gateway, Process, a_day, one_provider, slots, until
 from provider import hello
 
 
@@ -393,7 +393,7 @@ def test_steps_of_the_wall_clock(provider, tmp_path, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", str(library))
     monkeypatch.setenv("STEP_FILE", str(step))
     limits = [{"name": "calls", "kind": "rate", "rate": "1/m", "burst": 2, "margin": 0, "scope": {"by": ["account"]}},
-              {"name": "hourly", "kind": "quota", "max": 9, "window": {"period": "hour"}, "arrival": 0,
+              {"name": "daily", "kind": "quota", "max": 9, "window": a_day(), "arrival": 0,
                "scope": {"by": ["account"]}}]
     file = tmp_path / "calls.jsonl"
     gw = Gateway(one_provider(provider(hello).url, limits), tmp_path, "--record", str(file))
@@ -402,10 +402,10 @@ def test_steps_of_the_wall_clock(provider, tmp_path, monkeypatch):
         assert [gw.call("GET", "/a/", {"Ration-Timeout": "0"}).status for _ in range(3)] == [200, 200, 429]
         before = gw.status()["limits"][1]
         assert before["used"] == 2
-        step.write_text("3600")
+        step.write_text("86400")
         gw.line('msg="the wall clock was set" direction=forward')
         after = gw.status()["limits"][1]
-        assert after["used"] == 0 and after["windowStart"] >= before["windowStart"] + 3600_000
+        assert after["used"] == 0 and after["windowStart"] >= before["windowStart"] + 86400_000
         answer = gw.call("GET", "/a/", {"Ration-Timeout": "0"})
         assert answer.status == 429 and 0 < int(answer["Retry-After"]) <= 60
         step.write_text("0")
@@ -474,7 +474,7 @@ def test_a_recording_replays(provider, gateway, tmp_path):
             "name": "daily",
             "kind": "quota",
             "max": 100,
-            "window": {"period": "day", "timezone": "America/New_York"},
+            "window": a_day("America/New_York"),
             "scope": {"by": ["account"]},
             "sync": {"limitHeader": "X-Limit", "remainingHeader": "X-Left"},
         },

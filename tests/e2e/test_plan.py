@@ -10,7 +10,7 @@ import time
 import pytest
 
 from api import Api, Bodies, is_valid
-from house import ROOT, one_provider, until
+from house import ROOT, a_day, one_provider, until
 from simulated import Client as SimulatedClient
 from simulated import simulator
 from test_events import Stream
@@ -339,7 +339,7 @@ def test_a_plan_that_is_not_feasible_is_loud(gateway):
 
 
 def test_paces_and_the_timeline(provider, gateway):
-    day = {**DAY, "max": 100, "window": {"period": "day", "timezone": "UTC"}}
+    day = {**DAY, "max": 100, "window": a_day()}
     gw = gateway(planned(provider(hello).url, limits=[day], settings={"budget": {"retryReserve": 0}}))
     api = Api(gw)
     for _ in range(6):

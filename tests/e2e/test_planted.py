@@ -12,7 +12,7 @@ import urllib.parse
 import planted
 import pytest
 from api import Api
-from house import RATION, one_provider, slots
+from house import RATION, a_day, one_provider, slots
 from provider import hello
 from test_events import Stream
 
@@ -111,7 +111,7 @@ def test_no_secret_comes_out(provider, gateway, tmp_path):
         connection.reply(429 if request.target == "/slow-down" else 200, {"Retry-After-Ms": "1"}, "x")
 
     token = "the-t0ken/of+the=gateway"
-    quota = {"name": "daily", "kind": "quota", "max": 1000, "window": {"period": "day"}, "durability": "strict",
+    quota = {"name": "daily", "kind": "quota", "max": 1000, "window": a_day(), "durability": "strict",
              "scope": {"by": ["credential"]}}
     config = one_provider(provider(handler).url, [slots(2), quota], account={
         "credential": {"header": "X-Api-Key", "value": NASTY}}, settings={"token": token})

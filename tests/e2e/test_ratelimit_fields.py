@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from house import one_provider, slots
+from house import a_day, one_provider, slots
 
 ITEM = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"((?:;[a-z]+=(?:\d{1,15}|"[^"]*"))*)')
-DAILY = {"name": "daily", "kind": "quota", "max": 10, "window": {"period": "day", "timezone": "UTC"},
+DAILY = {"name": "daily", "kind": "quota", "max": 10, "window": a_day(),
           "scope": {"by": ["account"]}}
 RATE = {"name": "rate", "kind": "rate", "rate": "1/h", "burst": 3, "margin": 0,
         "scope": {"by": ["account"]}}

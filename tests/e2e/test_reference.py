@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 import exposition
-from house import RATION, ROOT, one_provider
+from house import RATION, ROOT, a_day, one_provider
 from provider import hello
 
 METRICS = ROOT / "docs/reference/metrics.md"
@@ -38,7 +38,7 @@ def test_fields_of_lines():
 TENANT = 'we"b\\ é}, x="'
 BY_X = {"scope": {"by": ["account", "var:x"]}}
 EVERY_KIND = [
-    {"name": "daily", "kind": "quota", "max": 100, "sync": {"limitHeader": "X-Limit"}, "window": {"period": "day"},
+    {"name": "daily", "kind": "quota", "max": 100, "sync": {"limitHeader": "X-Limit"}, "window": a_day(),
      **BY_X},
     {"name": "slots", "kind": "concurrency", "max": 9, **BY_X},
     {"name": "rate", "kind": "rate", "rate": "99/s", **BY_X},

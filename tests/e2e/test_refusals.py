@@ -4,10 +4,10 @@
 import threading
 
 from api import Api
-from house import one_provider, slots
+from house import a_day, one_provider, slots
 from provider import hello
 
-DAY = {"period": "day", "timezone": "UTC"}
+DAY = a_day()
 
 
 def refusal(answer, status, reason, category, retryable, **members):

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from house import RATION, Gateway, one_provider, slots, until
+from house import RATION, Gateway, a_day, one_provider, slots, until
 from provider import hello, server_context
 from simulated import Client as Simulated
 from simulated import simulator
@@ -23,7 +23,7 @@ SOON = {"Retry-After": "0.2"}
 
 def quota(most, reserve):
     """Calls in a day, and how many of them are kept for retries."""
-    limit = {"name": "daily", "kind": "quota", "max": most, "window": {"period": "day"}, "arrival": 0,
+    limit = {"name": "daily", "kind": "quota", "max": most, "window": a_day(), "arrival": 0,
              "scope": {"by": ["account"]}}
     return [limit], {"budget": {"retryReserve": f"{reserve}/{most}"}}
 
@@ -257,7 +257,7 @@ def test_an_open_circuit_ends_it(provider, gateway):
 
 
 def test_each_attempt_is_settled(provider, gateway):
-    tokens = {"name": "tokens", "kind": "quota", "counts": "cost", "max": 1000, "window": {"period": "day"},
+    tokens = {"name": "tokens", "kind": "quota", "counts": "cost", "max": 1000, "window": a_day(),
               "arrival": 0, "scope": {"by": ["account"]}}
     gw = gateway(one_provider(provider(Says((429, {**SOON, "X-Cost": "1"}))).url, [tokens], retries=1, estimate=50,
                               actual={"header": "X-Cost"}))

@@ -25,11 +25,11 @@ NONE = PROVIDER % "      - { name: calls, kind: rate, rate: 10000/s, burst: 1000
 SLOTS = PROVIDER % "      - { name: slots, kind: concurrency, max: 2, scope: { by: [instance] } }"
 
 
-def quota(extra, maximum=5):
+def quota(extra, maximum=5, window="rolling: 1h"):
     return PROVIDER % f"""      - name: hourly
         kind: quota
         max: {maximum}
-        window: {{ period: hour }}
+        window: {{ {window} }}
         scope: {{ by: [credential] }}
         sync: {{ {extra} }}"""
 
@@ -123,7 +123,8 @@ RESETS = {
 
 @pytest.mark.parametrize("how", RESETS)
 def test_quota_fields(tmp_path, how):
-    config = quota(f"limitHeader: X-Limit, remainingHeader: X-Remaining, resetHeader: X-Reset, resetFormat: {how}")
+    config = quota(f"limitHeader: X-Limit, remainingHeader: X-Remaining, resetHeader: X-Reset, resetFormat: {how}",
+                   window="period: hour")
     with simulator(tmp_path, config) as port:
         client = Client(port)
         hour = time.time() // 3600
@@ -141,7 +142,7 @@ def test_quota_fields(tmp_path, how):
 
 
 def test_standard_fields(tmp_path):
-    with simulator(tmp_path, quota("standard: true", 50)) as port:
+    with simulator(tmp_path, quota("standard: true", 50, "period: hour")) as port:
         answer = Client(port).call()
         assert answer.headers["RateLimit-Policy"] == '"hourly";q=50;w=3600'
         assert answer.headers["RateLimit"].startswith('"hourly";r=49;t=')

@@ -4,24 +4,26 @@
 import json
 
 import pytest
+from house import a_day
 from simulated import Client, simulator, wait_until
 
 CONFIG = """
 providers:
   - use: openai
     limits:
-      - { name: requests, initialMax: 1000, window: { period: day } }
-      - { name: tokens, initialMax: %d, window: { period: day } }
+      - { name: requests, initialMax: 1000, window: { period: day, resetAt: "%s" } }
+      - { name: tokens, initialMax: %d, window: { period: day, resetAt: "%s" } }
       - { name: slots, kind: concurrency, max: %d, scope: { by: [account] } }
 accounts:
   - { name: a, provider: openai, credential: { header: Authorization, value: Bearer secret-1 } }
 """
+DAY = a_day()["resetAt"]
 ASK = {"model": "gpt-simulated", "messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 40}
 PATH = "/v1/chat/completions"
 
 
 def provider(tmp_path, *options, tokens=100000, slots=10):
-    return simulator(tmp_path, CONFIG % (tokens, slots), "--shape", "openai", *options)
+    return simulator(tmp_path, CONFIG % (DAY, tokens, DAY, slots), "--shape", "openai", *options)
 
 
 def chat(client, path=PATH, **more):

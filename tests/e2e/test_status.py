@@ -16,7 +16,7 @@ import urllib.request
 
 import pyte
 import pytest
-from house import DEADLINE, RATION, one_provider, slots, until
+from house import DEADLINE, RATION, a_day, one_provider, slots, until
 from provider import hello
 
 
@@ -28,7 +28,7 @@ def run(*arguments, **environment):
 @pytest.fixture
 def limited(provider, gateway):
     """A gateway whose quota is used up, and whose slots are free."""
-    daily = {"name": "daily", "kind": "quota", "max": 2, "window": {"period": "day"}, "scope": {"by": ["account"]}}
+    daily = {"name": "daily", "kind": "quota", "max": 2, "window": a_day(), "scope": {"by": ["account"]}}
     gw = gateway(one_provider(provider(hello).url, [slots(7), daily]))
     for _ in range(3):
         gw.call("GET", "/a/x", [("Ration-Timeout", "0")])

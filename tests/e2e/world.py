@@ -4,6 +4,8 @@
 import threading
 import time
 
+from house import a_day
+
 BY_ACCOUNT = {"scope": {"by": ["account"]}}
 BY_TENANT = {"scope": {"by": ["account", "tenant"]}}
 
@@ -15,7 +17,7 @@ def config(url, **settings):
         {"name": "per-tenant", "kind": "rate", "rate": "600/1m", "burst": 100, **BY_TENANT},
         {"name": "at-once", "kind": "concurrency", "max": 8, **BY_ACCOUNT},
         {"name": "daily", "kind": "quota", "max": 20000, **BY_ACCOUNT,
-         "window": {"period": "day", "timezone": "America/New_York"}},
+         "window": a_day("America/New_York")},
         {"name": "in-flight", "kind": "share", "ceiling": 6, "counts": "requests",
          "reclaimHorizon": "2s", "idleAfter": "3s", "tenants": {"web": 2, "reports": 1, "batch": 1}, **BY_ACCOUNT},
         {"name": "width", "kind": "adaptive", "initialLimit": 8, "maxLimit": 20, **BY_ACCOUNT},
