@@ -524,6 +524,7 @@ void rn_member_look(const rn_member *m, rn_member_status *out)
         .local_leases = m->stage_sizes[RN_OURS_LOCAL],
         .local_limit = m->settings.local_limit,
         .unavailable = m->unavailable,
+        .failed = m->failed,
         .told_late = m->later_count,
         .told_never = m->told_never,
         .unreplicated = store.unreplicated,
@@ -676,6 +677,7 @@ static void member_init(rn_member *m, const rn_member_options *options)
     m->loop = options->loop;
     m->woken = options->woken;
     m->changed = options->changed;
+    m->failed_call = options->failed;
     m->salt_known = options->salt_known;
     m->ctx = options->ctx;
     m->first_free = UINT32_MAX;

@@ -51,6 +51,9 @@ typedef struct rn_member_options {
     void (*woken)(void *ctx);  /* there are events */
     /* It is in another state. `text` says why, if it is not up. */
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    /* The store was there and did not do what it was asked: an error, of which `text` has the words, or no answer in
+     * time. As often as that happens. NULL: nobody wants to know. */
+    void (*failed)(void *ctx, const char *text);
     /* The salt of credentials' keys is known, or another one: to be answered from inside with `rn_member_rekey`, else
      * it comes again. NULL: no account has a credential. Where limits go by credentials nobody is asked before. */
     void (*salt_known)(void *ctx, ration_text salt);
@@ -167,6 +170,7 @@ typedef struct rn_member_status {
     uint64_t local_leases;
     int64_t local_limit;   /* RATION_UNSET: none */
     uint64_t unavailable;  /* times that the store went away */
+    uint64_t failed;       /* calls that it answered with an error, or not in time */
     uint64_t told_late;    /* calls that wait to be made again */
     uint64_t told_never;   /* calls that were given up: the store was away for too long */
     uint64_t unreplicated; /* calls that fewer replicas confirmed than `wait` says */

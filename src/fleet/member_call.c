@@ -311,6 +311,9 @@ static void on_answered(void *ctx, int err, const redisReply *reply, const char 
     }
     if (err != RATION_OK) {
         (void)snprintf(m->last_error, sizeof m->last_error, "%s", text);
+        m->failed++;
+        if (m->failed_call != NULL && rn_store_state_of(m->store) != RN_STORE_DOWN)
+            m->failed_call(m->ctx, m->last_error);
         call_fail(call);
         rn_member_leave_look(m);
         return;
@@ -365,11 +368,12 @@ static int call_write(rn_member *m, const rn_member_call *call)
     char names[RN_CALL_IDS_MAX][RN_MEMBER_NAME];
     int err = RATION_OK;
 
-    if (call->script == RN_SCRIPT_INSPECT) {
-        m->call.now = rn_time_add(rn_member_now(m), m->ahead_us);
-        m->call.window_count = 0;
+    m->call.now = rn_time_add(rn_member_now(m), m->ahead_us);
+    m->call.window_count = call->window_count;
+    if (call->window_count > 0)
+        memcpy(m->call.windows, call->windows, call->window_count * sizeof *call->windows);
+    if (call->script == RN_SCRIPT_INSPECT)
         return rn_member_inspect_write(m, call);
-    }
     if (call->script == RN_SCRIPT_OPERATE)
         err = rn_member_counter(call->world, &call->counter, &at);
     if (err != RATION_OK)
@@ -378,10 +382,6 @@ static int call_write(rn_member *m, const rn_member_call *call)
         (void)snprintf(names[i], sizeof names[i], "%s.%u.%u", m->id, call->many[i].index, call->many[i].generation);
         ids[i] = ration_text_of(names[i]);
     }
-    m->call.now = rn_time_add(rn_member_now(m), m->ahead_us);
-    m->call.window_count = call->window_count;
-    if (call->window_count > 0)
-        memcpy(m->call.windows, call->windows, call->window_count * sizeof *call->windows);
     rn_member_call_for(m, call->world);
     return rn_call_write(&m->call, &what);
 }

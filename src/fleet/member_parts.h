@@ -222,6 +222,7 @@ struct rn_member {
     char config[20];
     void (*woken)(void *ctx);
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void (*failed_call)(void *ctx, const char *text);
     void (*salt_known)(void *ctx, ration_text salt);
     void *ctx;
     rn_member_world *world; /* the present one */
@@ -271,7 +272,7 @@ struct rn_member {
     rn_member_state state;
     bool state_told;
     ration_time since;
-    uint64_t unavailable, told_never;
+    uint64_t unavailable, failed, told_never;
     char last_error[RN_STORE_TEXT];
     bool draining;
     bool lapses; /* leases are renewed no more */

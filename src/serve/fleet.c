@@ -78,6 +78,7 @@ static int with_options(const rn_fleet_options *from, rn_member **member, member
         .first_generation = from->first_generation,
         .woken = from->woken,
         .changed = from->changed,
+        .failed = from->failed,
         .salt_known = from->salt_known,
         .ctx = from->ctx,
     };
@@ -190,6 +191,7 @@ void rn_fleet_write(const rn_member_status *status, rn_output *out)
     if (status->local_limit != RATION_UNSET)
         rn_output_int(out, "localLimit", status->local_limit);
     rn_output_int(out, "unavailable", (int64_t)status->unavailable);
+    rn_output_int(out, "failed", (int64_t)status->failed);
     rn_output_int(out, "toldLate", (int64_t)status->told_late);
     rn_output_int(out, "toldNever", (int64_t)status->told_never);
     rn_output_int(out, "unreplicated", (int64_t)status->unreplicated);

@@ -16,6 +16,7 @@ typedef struct rn_fleet_options {
     uint32_t first_generation;
     void (*woken)(void *ctx);
     void (*changed)(void *ctx, rn_member_state state, const char *text);
+    void (*failed)(void *ctx, const char *text);
     void (*salt_known)(void *ctx, ration_text salt);
     void *ctx;
 } rn_fleet_options;

@@ -286,6 +286,11 @@ static void fleet_outages_series(rn_output *out, const char *name, const rn_snap
     fleet_sample(out, name, s, s->fleet.unavailable);
 }
 
+static void fleet_failed_series(rn_output *out, const char *name, const rn_snapshot *s)
+{
+    fleet_sample(out, name, s, s->fleet.failed);
+}
+
 static void fleet_unsent_series(rn_output *out, const char *name, const rn_snapshot *s)
 {
     fleet_sample(out, name, s, s->fleet.told_late);
@@ -484,6 +489,8 @@ static const struct metric {
      "Leases that this process has granted by itself and that the store does not know of yet.",
      fleet_local_leases_series, 0},
     {"ration_fleet_outages_total", "counter", "Times that the store went away.", fleet_outages_series, 0},
+    {"ration_fleet_failed_total", "counter", "Calls that the store answered with an error, or not in time.",
+     fleet_failed_series, 0},
     {"ration_fleet_unsent", "gauge", "What the store has not been told yet because it is away.", fleet_unsent_series,
      0},
     {"ration_fleet_unsent_dropped_total", "counter",

@@ -134,6 +134,14 @@ static void on_member(void *ctx, rn_member_state state, const char *text)
     rn_fleet_tell(s->log, s->bulletin, rn_loop_now(s->loop), state, text);
 }
 
+static void on_member_failed(void *ctx, const char *text)
+{
+    rn_service *s = ctx;
+
+    rn_log_gated(s->log, &s->member_gate, rn_loop_now(s->loop), "warn", "the fleet's store did not do what it was asked",
+                 "words", text, NULL);
+}
+
 static void on_salt(void *ctx, ration_text salt)
 {
     const rn_service *s = ctx;
@@ -148,6 +156,7 @@ rn_fleet_options rn_service_fleet(rn_service *s, const ration_config *config)
                               .first_generation = first_generation(),
                               .woken = on_woken,
                               .changed = on_member,
+                              .failed = on_member_failed,
                               .salt_known = on_salt,
                               .ctx = s};
 }

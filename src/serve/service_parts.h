@@ -21,6 +21,7 @@ struct rn_service {
     ration_engine *engine;
     rn_engine_decider engine_decider;
     rn_member *member; /* NULL: the limits are this process' own */
+    rn_log_gate member_gate;
     rn_planning *planning;
     rn_bulletin *bulletin;
     rn_refusals *refusals;

@@ -409,7 +409,7 @@ def test_everybody_can_use_it(browser, busy, scheme, width):
 
 FLEET = {
     "state": "up", "since": 1767571200000, "configDiffers": False, "localLeases": 0, "localLimit": 4, "unavailable": 0,
-    "toldLate": 0, "toldNever": 0, "unreplicated": 0,
+    "failed": 0, "toldLate": 0, "toldNever": 0, "unreplicated": 0,
     "members": [
         {"id": "1", "instance": "east", "config": "c0ffee", "heardMs": 0, "self": True},
         {"id": "2", "instance": "<b>west", "config": "decade", "heardMs": 2500, "self": False},
