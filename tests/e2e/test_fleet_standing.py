@@ -8,7 +8,7 @@ import pytest
 from api import Api
 from house import Gateway, a_day, one_provider, until
 from provider import hello
-from test_fleet_serve import HASTY, OF_ALL, PATIENT, fleet, redis, slots  # noqa: F401
+from test_fleet_serve import OF_ALL, PATIENT, fleet, redis, slots  # noqa: F401
 from test_ratelimit_fields import COST, NO_RESERVE, RATE, told
 
 DAILY = {"name": "daily", "kind": "quota", "max": 10, "window": a_day(), **OF_ALL}
@@ -107,7 +107,7 @@ def test_what_blocks_hold_is_spent(start):
 
 
 def test_nobody_knows_while_redis_is_away(start, redis):  # noqa: F811
-    (gw,) = start([DAILY], onUnavailable={"localLimit": 2}, **HASTY)
+    (gw,) = start([DAILY], onUnavailable={"localLimit": 2})
     assert gw.call("GET", "/a/").status == 200
     figures(gw, 1)
     redis.kill()
