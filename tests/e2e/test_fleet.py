@@ -19,6 +19,7 @@ from house import RATION, ROOT, until
 from redis_house import Redis, missing, version
 
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
+import edges  # noqa: E402
 import follow_traces  # noqa: E402
 import share_traces  # noqa: E402
 import traces  # noqa: E402
@@ -123,6 +124,15 @@ def test_random_traces(family, store, tmp_path):
     assert not faults, "\n".join(faults[:3])
     assert answers > 40 * count
     assert store.ask("DBSIZE").strip() == b"0", "a replay removes its fleet"
+
+
+@pytest.mark.parametrize("row", edges.EDGES.values(), ids=edges.EDGES.keys())
+def test_edges(row, store, tmp_path):
+    """Where whole numbers end, and what random traces meet too seldom."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(edges.trace(row))
+    done = replay(store.url, path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 OPERATED = ('{"op":"config","providers":[{"name":"p","limits":[{"name":"q","kind":"quota","counts":"cost","max":10,'
