@@ -138,8 +138,8 @@ static void on_member_failed(void *ctx, const char *text)
 {
     rn_service *s = ctx;
 
-    rn_log_gated(s->log, &s->member_gate, rn_loop_now(s->loop), "warn", "the fleet's store did not do what it was asked",
-                 "words", text, NULL);
+    rn_log_gated(s->log, &s->member_gate, rn_loop_now(s->loop), "warn",
+                 "the fleet's store did not do what it was asked", "words", text, NULL);
 }
 
 static void on_salt(void *ctx, ration_text salt)

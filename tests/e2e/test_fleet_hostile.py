@@ -46,7 +46,7 @@ def test_an_error_and_its_end(word, provider, fleet, redis):  # noqa: F811
     told = gw.until(lambda s: word in s["fleet"].get("lastError", ""), "the server's words")["fleet"]
     assert (told["state"], told["localLeases"]) == ("up", 0) and told["failed"] > 0
     assert gw.metrics()["ration_fleet_failed_total"] > 0
-    gw.line('msg="the fleet\'s store did not do what it was asked"', word)
+    gw.line(f"msg=\"the fleet's store did not do what it was asked\".*{word}")
     assert b"OK" in redis.ask(*end.split())
     gw.until(lambda s: s["fleet"]["toldLate"] == 0, "all is told")
     until(lambda: gw.call("GET", "/a/x", NO_WAIT).status == 200, "the slot is free")
