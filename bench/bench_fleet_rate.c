@@ -386,9 +386,9 @@ static void measure(const char *url, const struct row *row)
 int main(int argc, char **argv)
 {
     if (argc > 2)
-        peer_count = atoi(argv[2]);
+        peer_count = (int)strtol(argv[2], NULL, 10);
     if (argc > 3)
-        pipeline = atoi(argv[3]);
+        pipeline = (int)strtol(argv[3], NULL, 10);
     if (argc < 2 || argc > 4 || peer_count < 1 || peer_count > CONNECTIONS_MAX || pipeline < 1) {
         (void)fprintf(stderr, "usage: bench_fleet_rate URL [CONNECTIONS [PIPELINE]]\n");
         return 2;

@@ -156,11 +156,12 @@ int rn_fleet_submit(rn_fleet *fleet, ration_time now, const ration_request *requ
 }
 
 int rn_fleet_prefetch(rn_fleet *fleet, ration_time now, const ration_request *request, ration_text id, int64_t units,
-                      ration_decision *out, rn_route **route)
+                      rn_route **route)
 {
     rn_call_ask ask = {.id = id, .units = units};
+    ration_decision decision;
 
-    return ask_store(fleet, now, request, &ask, out, route);
+    return ask_store(fleet, now, request, &ask, &decision, route);
 }
 
 int rn_fleet_check(rn_fleet *fleet, ration_time now, const ration_request *request, ration_check_mode mode,

@@ -50,9 +50,9 @@ int rn_fleet_erase(rn_fleet *fleet);
  */
 int rn_fleet_submit(rn_fleet *fleet, ration_time now, const ration_request *request, ration_text id,
                     ration_decision *out, rn_route **route);
-/* A block of so many units, as a member takes it; `out` says only whether there is one. */
+/* A block of so many units, as a member takes it. `*route` NULL: there is none. */
 int rn_fleet_prefetch(rn_fleet *fleet, ration_time now, const ration_request *request, ration_text id, int64_t units,
-                      ration_decision *out, rn_route **route);
+                      rn_route **route);
 int rn_fleet_check(rn_fleet *fleet, ration_time now, const ration_request *request, ration_check_mode mode,
                    ration_decision *out);
 int rn_fleet_observe(rn_fleet *fleet, ration_time now, rn_route *route, ration_text id,

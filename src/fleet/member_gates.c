@@ -181,6 +181,8 @@ void rn_member_gates_report(const rn_member *m, const ration_reporter *reporter)
         if (provider != NULL)
             all[count++] = (shown){gate, provider->index};
     }
+    if (count == 0)
+        return;
     qsort(all, count, sizeof all[0], shown_order);
     for (size_t i = 0; i < count; i++) {
         const ration_breaker_report report = {

@@ -261,8 +261,6 @@ static void take_block(rig *r, size_t at)
 {
     const int64_t units = 1 + (int64_t)draw(r, 9);
     ration_request request = RATION_REQUEST_INIT;
-    ration_decision quick;
-    ration_decision whole;
 
     request.account = ration_text_of("a");
     request.cost = 333333;
@@ -271,10 +269,10 @@ static void take_block(rig *r, size_t at)
 
     const ration_text name = ration_text_of(r->names[at]);
 
-    CHECK_EQ(rn_fleet_prefetch(&r->quick, r->now, &request, name, units, &quick, &r->routes[at][0]), RATION_OK);
-    CHECK_EQ(rn_fleet_prefetch(&r->whole, r->now, &request, name, units, &whole, &r->routes[at][1]), RATION_OK);
+    CHECK_EQ(rn_fleet_prefetch(&r->quick, r->now, &request, name, units, &r->routes[at][0]), RATION_OK);
+    CHECK_EQ(rn_fleet_prefetch(&r->whole, r->now, &request, name, units, &r->routes[at][1]), RATION_OK);
     check_same_news(r);
-    CHECK_EQ(quick.result, whole.result);
+    CHECK_EQ(r->routes[at][0] != NULL, r->routes[at][1] != NULL);
     r->blocks[at] = true;
 }
 

@@ -12,7 +12,6 @@
 if ARGV[2] then
     local ONLY, TOLD, LASTING, HOLD, TTL, LIFE, RECORD, COUNTERS = 1, 2, 3, 4, 5, 6, 7, 8
     local MAX, SECOND, DAY, NEVER = 9007199254740992, 1000000, 86400000000, math.huge
-    local HALF, WORD = 65535, 4294967295 -- above them pack writes a number in four bytes and in eight
     local KEPT, SLACK = 604800000000, 60000000 -- of penalties, of slots
     local brief = { cmsgpack.unpack(ARGV[2]) }
 
@@ -42,7 +41,7 @@ if ARGV[2] then
 
         while at <= size do
             local kind, raw = brief[at], raws[count + 4]
-            local until_at, spent, was, penalty, a, b, c, d, e = 0
+            local until_at, was, penalty, a, b, c, d, e = 0
 
             if raw then
                 was, penalty, a, b, c, d, e = unpacked(raw)
@@ -99,7 +98,6 @@ if ARGV[2] then
                 if not raw or type(a) ~= 'number' or now >= d or now + brief[at + 2] > d or a + b > brief[at + 3] then
                     break
                 end
-                spent = a
                 a = a + brief[at + 1]
                 until_at = d
                 at = at + 4
@@ -111,21 +109,8 @@ if ARGV[2] then
                 break
             end
             count = count + 1
-            if penalty or until_at <= WORD or a <= HALF then
-                states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
-                    pack(until_at, penalty or false, a, b, c, d, e)
-            elseif kind == 1 and b > WORD and a > WORD then
-                states[count] = bytes('>BI8BBI8BI8', 207, until_at, 194, 207, a, 207, b)
-            elseif kind == 2 and b > WORD and a <= WORD then
-                states[count] = bytes('>BI8BBI4BI8', 207, until_at, 194, 206, a, 207, b)
-            elseif kind < 3 then
-                states[count] = pack(until_at, false, a, b)
-            elseif was == until_at and spent > HALF then
-                states[count] = sub(raw, 1, 10) .. (a > WORD and bytes('>BI8', 207, a) or bytes('>BI4', 206, a)) ..
-                    sub(raw, spent > WORD and 20 or 16)
-            else
-                states[count] = pack(until_at, false, a, b, c, d, e)
-            end
+            states[count] = kind < 3 and pack(until_at, penalty or false, a, b) or
+                pack(until_at, penalty or false, a, b, c, d, e)
             if not was or was - was % GRAIN ~= until_at - until_at % GRAIN then
                 removals = removals or {}
                 removals[count] = until_at - until_at % GRAIN + 2 * GRAIN
@@ -162,8 +147,7 @@ if ARGV[2] then
         end
         call('ZADD', prefix .. 'leases', string.format('%d', ttl_until), id)
 
-        local record = (now > WORD and bytes('>BBI8BI8BI8', 1, 207, now, 207, order, 207, ttl_until) or
-            pack(1, now, order, ttl_until)) .. brief[RECORD]
+        local record = pack(1, now, order, ttl_until) .. brief[RECORD]
 
         if lasting then
             call('SET', keys[2], record)

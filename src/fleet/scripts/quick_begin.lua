@@ -2,8 +2,7 @@
 --
 -- The beginning of the quick paths, put into each of them where it is named: the provider, at which nobody waits and
 -- nothing is due. What is read here the whole script need not read again.
-        local keys, call, pack, unpacked, bytes, sub =
-            KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack, struct.pack, string.sub
+        local keys, call, pack, unpacked, sub = KEYS, redis.call, cmsgpack.pack, cmsgpack.unpack, string.sub
 
         raws = call('MGET', unpack(keys))
         if not raws[1] then

@@ -7,7 +7,6 @@
 -- tests/differential/fleet_quick.c compares them.
 if ARGV[2] then
     local MAX, SECOND, DAY = 9007199254740992, 1000000, 86400000000
-    local HALF, WORD = 65535, 4294967295
     local only, now, lasting, success = cmsgpack.unpack(ARGV[2])
 
     repeat
@@ -51,13 +50,7 @@ if ARGV[2] then
                         break
                     end
                     a = a - charge
-                    if a == 0 then
-                        states[i - 3] = ''
-                    elseif penalty or was <= WORD or b <= WORD or a <= HALF or a > WORD then
-                        states[i - 3] = pack(was, penalty, a, b)
-                    else
-                        states[i - 3] = bytes('>BI8BBI4BI8', 207, was, 194, 206, a, 207, b)
-                    end
+                    states[i - 3] = a > 0 and pack(was, penalty, a, b) or ''
                     ends = was > ends and a > 0 and was or ends
                 elseif kind == 3 and (not raw or type(a) ~= 'number' or now >= was) then
                     break
@@ -91,8 +84,7 @@ if ARGV[2] then
             call('ZREM', sub(keys[1], 1, prefix) .. 'leases', id)
         end
 
-        local record = lease[2] > WORD and bytes('>BBI8', 0, 207, lease[2]) or pack(0, lease[2])
-        local told = false
+        local record, told = pack(0, lease[2]), false
 
         if lasting then
             call('SET', keys[2], record)
