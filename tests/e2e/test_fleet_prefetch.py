@@ -200,7 +200,7 @@ def test_who_waits_comes_first(provider, fleet):  # noqa: F811
 def test_the_actual_cost_of_a_block(provider, fleet):  # noqa: F811
     """Declared at 2 and actually 1 or 3: what was used counts, once the calls have ended."""
     config = one_provider(provider(hello).url, [daily(100, counts="cost")], settings=NO_RESERVE)
-    one, two = map(Api, fleet(config, 2, {"prefetch": 10, "prefetchTtl": "300ms"}))
+    one, two = map(Api, fleet(config, 2, {"prefetch": 10, "prefetchTtl": "3s"}))
 
     def lease(api, cost):
         return api.post("acquire", {"account": "a", "timeout": 0, "ttl": 600_000, "cost": cost})

@@ -49,8 +49,8 @@ def fleet(tmp_path, redis):
             own["settings"]["fleet"] = {"redis": redis.url, **PATIENT, **(settings or {})}
             own["settings"]["instance"] = f"g{len(started)}"
             started.append(Gateway(own, folder, **options))
-        for one in started:
-            one.until(lambda s: s["fleet"]["state"] == "up", "up")
+        for one in started:  # with the first heart-beat's answer all is known that the fleet has to tell
+            one.until(lambda s: s["fleet"]["state"] == "up" and s["fleet"]["members"], "up")
         return started if count > 1 else started[-1]
 
     yield start

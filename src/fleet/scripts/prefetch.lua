@@ -12,7 +12,7 @@ return run(function()
     local counters, account, last = counters_read(), account_at(KEYS[3]), NEVER
     local units = call.units
 
-    if lease_at(call.id) or head.waiting > 0 then
+    if lease_at(call.id) or waits then -- somebody waits there, or did until this call
         return REFUSED
     end
     call.places, call.deadline, call.may_wait = call.counters, now, false
