@@ -316,17 +316,23 @@ static void await_metric(ration_breaker_metric_kind kind)
         pause_ms(50);
 }
 
+/* One call is well, the store goes, and three fail: their results are kept. */
+static void fail_while_away(process *a)
+{
+    say("a", a, 0);
+    your_turn("take it away");
+    await_metric(RATION_BREAKER_METRIC_AWAY);
+    for (int i = 0; i < 3; i++)
+        say("a", a, WRONG);
+}
+
 /* The store goes while the circuit is closed: calls go on, and what came of them is told when it is back. */
 static void healed(const char *url)
 {
     const ration_breaker_options options = options_of();
     process a = start(url, &options, 0);
 
-    say("a", &a, 0);
-    your_turn("take it away");
-    await_metric(RATION_BREAKER_METRIC_AWAY);
-    for (int i = 0; i < 3; i++)
-        say("a", &a, WRONG);
+    fail_while_away(&a);
     say_state("away", &a);
     your_turn("bring it back");
     await_metric(RATION_BREAKER_METRIC_BACK);
@@ -420,11 +426,7 @@ static void outdated(const char *url)
 
     process a = start(url, &options, 0);
 
-    say("a", &a, 0);
-    your_turn("take it away");
-    await_metric(RATION_BREAKER_METRIC_AWAY);
-    for (int i = 0; i < 3; i++)
-        say("a", &a, WRONG);
+    fail_while_away(&a);
     your_turn("bring it back, open");
     await_metric(RATION_BREAKER_METRIC_BACK);
     for (int i = 0; i < 600 && seen(&metrics[RATION_BREAKER_METRIC_STATE]) == 0; i++)
