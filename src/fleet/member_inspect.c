@@ -90,6 +90,19 @@ rn_member_figure *rn_member_figure_of(const rn_member *m, const rn_counter *coun
     return (rn_member_figure *)(void *)rn_map_find(&m->figures, counter->name, counter->name_size);
 }
 
+rn_member_figure *rn_member_figure_like(const rn_member *m, const rn_counter *counter)
+{
+    const rn_limit *const limit = counter->limit;
+    rn_member_figure *figure;
+
+    TAILQ_FOREACH (figure, &m->figures_used, link) {
+        if (strcmp(figure->limit->provider, limit->provider) == 0 &&
+            strcmp(figure->limit->rule->name, limit->rule->name) == 0 && rn_text_eq(counter->key, key_of(figure)))
+            return figure;
+    }
+    return NULL;
+}
+
 const rn_member_figure *rn_member_figure_named(const rn_member *m, const char *limit, ration_text key)
 {
     const rn_member_figure *figure;

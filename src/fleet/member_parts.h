@@ -428,6 +428,8 @@ void rn_member_figures_reload(rn_member *m);
 void rn_member_figures_touch(rn_member *m, const rn_route *route);
 /* What is known of a counter; NULL: it is not among those that are asked for. The second: of the present rules. */
 rn_member_figure *rn_member_figure_of(const rn_member *m, const rn_counter *counter);
+/* Of a counter of any rules: that of the present ones which has its provider, limit and key. */
+rn_member_figure *rn_member_figure_like(const rn_member *m, const rn_counter *counter);
 const rn_member_figure *rn_member_figure_named(const rn_member *m, const char *limit, ration_text key);
 void rn_member_figures_beat(rn_member *m);
 void rn_member_figures_report(rn_member *m, const ration_reporter *reporter);

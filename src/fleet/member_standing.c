@@ -21,16 +21,29 @@ static int64_t charge_of(const rn_limit *limit, int64_t cost)
     return limit->rule->counts == RATION_COUNTS_COST ? cost : RATION_UNIT;
 }
 
+/* Of one that the lease's call counts in. The rules may have changed since it was asked for. */
+static rn_member_figure *figure_for(const rn_member *m, const rn_member_lease *lease, size_t index)
+{
+    const rn_counter *const counter = lease->route->links[index].counter;
+
+    return lease->world == m->world ? rn_member_figure_of(m, counter) : rn_member_figure_like(m, counter);
+}
+
 void rn_member_spent(rn_member *m, const rn_member_lease *lease, int64_t units)
 {
-    const rn_route *const route = lease->route;
-
-    for (size_t i = 0; lease->world == m->world && i < route->count; i++) {
-        rn_member_figure *const figure = rn_member_figure_of(m, route->links[i].counter);
+    for (size_t i = 0; i < lease->route->count; i++) {
+        rn_member_figure *const figure = figure_for(m, lease, i);
 
         if (figure != NULL)
             figure->spent = rn_add(figure->spent, rn_mul(units, charge_of(figure->limit, lease->ask.cost)));
     }
+}
+
+/* Figures stay fresh while somebody is told of them. */
+static void looked(rn_member *m, const rn_member_figure *figure)
+{
+    if (rn_standing_is_of(figure->limit))
+        m->looked_at = rn_member_now(m);
 }
 
 static bool figure_standing(const rn_member *m, const rn_member_figure *figure, int64_t charge, rn_standing *out)
@@ -51,14 +64,17 @@ static void refusal_apply(const rn_member *m, const ration_decision *refused, co
         one->reset_us = rn_max(rn_sub(refused->retry_at.us, rn_member_now(m).us), 0);
 }
 
-static size_t refusal_standing(const rn_member *m, const ration_decision *refused, rn_standing *out)
+static size_t refusal_standing(rn_member *m, const ration_decision *refused, rn_standing *out)
 {
     const int64_t charge = rn_max(refused->facts.charge, 1);
     const rn_member_figure *const figure = refused->limit != NULL && refused->key.data != NULL
                                                ? rn_member_figure_named(m, refused->limit, refused->key)
                                                : NULL;
 
-    if (figure == NULL || !figure_standing(m, figure, charge, out))
+    if (figure == NULL)
+        return 0;
+    looked(m, figure);
+    if (!figure_standing(m, figure, charge, out))
         return 0;
     refusal_apply(m, refused, figure->limit, charge, out);
     return 1;
@@ -75,13 +91,13 @@ size_t rn_member_standing(rn_decider *d, ration_lease handle, const ration_decis
         return 0;
     if (refused != NULL)
         return refusal_standing(m, refused, out);
-    for (size_t i = 0; lease != NULL && lease->world == m->world && i < lease->route->count; i++) {
-        const rn_member_figure *const figure = rn_member_figure_of(m, lease->route->links[i].counter);
+    for (size_t i = 0; lease != NULL && i < lease->route->count; i++) {
+        const rn_member_figure *const figure = figure_for(m, lease, i);
         rn_standing one;
 
-        if (figure == NULL || !rn_standing_is_of(figure->limit))
+        if (figure == NULL)
             continue;
-        m->looked_at = rn_member_now(m); /* figures stay fresh while somebody is told of them */
+        looked(m, figure);
 
         const int64_t charge = rn_max(charge_of(figure->limit, lease->ask.cost), 1);
 

@@ -2,14 +2,16 @@
 """RateLimit fields of a gateway in a fleet: those that it would send alone, of what all have spent."""
 
 import contextlib
+import json
 
 import pytest
 
 from api import Api
 from house import Gateway, a_day, one_provider, until
 from provider import hello
-from test_fleet_serve import OF_ALL, PATIENT, fleet, redis, slots  # noqa: F401
+from test_fleet_serve import OF_ALL, PATIENT, Gate, Held, fleet, redis, slots  # noqa: F401
 from test_ratelimit_fields import COST, NO_RESERVE, RATE, told
+from test_reload import reload
 
 DAILY = {"name": "daily", "kind": "quota", "max": 10, "window": a_day(), **OF_ALL}
 ROLLING = {**DAILY, "name": "rolling", "window": {"rolling": "24h"}}
@@ -79,15 +81,37 @@ def test_a_refusal_has_nothing_left(start, limit):
 
 
 def test_told_clients_have_figures_asked_for(provider, redis, tmp_path):  # noqa: F811
-    """Each second, though nobody looks at the status; else these four would take half a minute."""
+    """With nearly each heart-beat, though nobody looks at the status; else with each tenth."""
     joined = {"fleet": {"redis": redis.url, **PATIENT}}
-    config = one_provider(provider(hello).url, [DAILY], settings={**NO_RESERVE, **joined})
-    asked = 'ration_fleet_calls_total{script="inspect"}'
+    config = one_provider(provider(hello).url, [{**DAILY, "max": 10**6}], settings={**NO_RESERVE, **joined})
+
+    def asked(gw):
+        calls = gw.metrics()
+        return [calls.get(f'ration_fleet_calls_total{{script="{script}"}}', 0) for script in ("inspect", "beat")]
+
     with contextlib.closing(Gateway(config, tmp_path)) as gw:
         until(lambda: gw.metrics()["ration_fleet_up"], "up")
         assert gw.call("GET", "/a/").status == 200
-        until(lambda: gw.metrics().get(asked, 0) >= 4, "asked for four times", deadline=20)
-        assert fields(gw)["daily"]["r"] == 8
+        before = asked(gw)
+        until(lambda: asked(gw)[1] >= before[1] + 8, "eight beats")
+        after = asked(gw)
+        assert after[0] - before[0] >= 4, (before, after)
+        assert fields(gw)["daily"]["r"] == 10**6 - 2
+
+
+def test_a_call_under_way_at_a_reload(fleet, provider):  # noqa: F811
+    """Its client is told by the rules that it finds, its spending included."""
+    gate = Gate()
+    gw = fleet(one_provider(provider(gate).url, [slots(5), {**DAILY, "max": 20}], settings=NO_RESERVE))
+    call = Held(gw)
+    gw.until(lambda s: s["held"] == 1, "it is under way")
+    config = json.loads(gw.config.read_text())
+    config["providers"][0]["limits"] = [{**RATE, "burst": 4}, DAILY]
+    assert reload(gw, config).status == 200
+    gw.until(lambda s: [one["used"] for one in s["limits"] if one["limit"] == "daily"] == [1], "told")
+    gate.opened.set()
+    numbers = told(call.answer())["daily"]
+    assert (numbers["q"], numbers["r"]) == (10, 9)
 
 
 def test_a_pause_leaves_what_is_there(start):
